@@ -1,0 +1,39 @@
+//! The command line: one file per subcommand, arguments and printing only.
+
+use crate::exit::Exit;
+use clap::{Parser, Subcommand};
+
+/// Tethers a coding agent: runs it over hostile material and brings back only what was asked for.
+#[derive(Parser)]
+#[command(name = "jess", version, about, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {}
+
+/// Runs the command line `args` (the program name first) and says what to exit with.
+pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
+    init_logging();
+    match Cli::try_parse_from(args) {
+        Ok(cli) => match cli.command {},
+        Err(error) => usage(&error),
+    }
+}
+
+fn usage(error: &clap::Error) -> Exit {
+    let _ = error.print();
+    if error.use_stderr() { Exit::USAGE } else { Exit::OK }
+}
+
+/// Logs go to stderr, never to stdout: stdout carries documents.
+fn init_logging() {
+    let _ = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing::Level::WARN)
+        .without_time()
+        .with_target(false)
+        .try_init();
+}

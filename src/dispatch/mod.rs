@@ -1,0 +1,1 @@
+//! The pipeline that joins trust, envelope, sandbox, egress, hooks and gates.

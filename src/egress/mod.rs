@@ -1,0 +1,1 @@
+//! The only way out: bridge, proxy, address screen, model gateway.

@@ -1,0 +1,1 @@
+//! Quarantine for untrusted text on its way to a model.

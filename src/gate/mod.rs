@@ -1,0 +1,1 @@
+//! What may leave: secrets, auto-fetching markup, patches, schema, provenance.

@@ -1,0 +1,1 @@
+//! The Claude Code hook protocol: events in, decisions out, fail closed.

@@ -1,0 +1,32 @@
+//! jess tethers a coding agent: it runs Claude Code, or any command, over material that attacks it, and brings back
+//! only what was asked for.
+//!
+//! | module | concern |
+//! |---|---|
+//! | [`untrusted`] | `Untrusted<T>`: text from outside, as a type |
+//! | [`exit`] | every exit code |
+//! | [`cli`] | one file per subcommand: arguments and printing |
+//! | [`trust`] | what a repository may not bring along |
+//! | [`scan`] | text → findings |
+//! | [`envelope`] | untrusted text towards a model |
+//! | [`gate`] | what may leave |
+//! | [`policy`] | may this tool call happen |
+//! | [`hook`] | the Claude Code hook protocol |
+//! | [`sandbox`] | Spec → Plan → spawn |
+//! | [`egress`] | the only way out, and the model gateway |
+//! | [`dispatch`] | the pipeline that joins them all |
+//! | [`sanitise`] | untrusted text towards a terminal, a log or a file name |
+
+pub mod cli;
+pub mod dispatch;
+pub mod egress;
+pub mod envelope;
+pub mod exit;
+pub mod gate;
+pub mod hook;
+pub mod policy;
+pub mod sandbox;
+pub mod sanitise;
+pub mod scan;
+pub mod trust;
+pub mod untrusted;

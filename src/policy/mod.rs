@@ -1,0 +1,1 @@
+//! May this tool call happen? Pure decisions, no I/O.

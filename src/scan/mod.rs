@@ -1,0 +1,1 @@
+//! Text → findings: what in this text addresses a model that should not?
