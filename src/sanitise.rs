@@ -21,6 +21,26 @@ pub fn for_terminal(text: &Untrusted<impl AsRef<str>>, max_chars: usize) -> Stri
     out
 }
 
+/// `text` with every character that is not printable escaped as `\xHH`, `\uHHHH` or `\UHHHHHHHH`; with
+/// `keep_newlines`, line feed and tab stay.
+pub fn escape(text: &str, keep_newlines: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' if keep_newlines => out.push(c),
+            c if !is_unsafe(c) => out.push(c),
+            c => {
+                let _ = match c as u32 {
+                    n @ ..0x100 => write!(out, "\\x{n:02x}"),
+                    n @ ..0x10000 => write!(out, "\\u{n:04x}"),
+                    n => write!(out, "\\U{n:08x}"),
+                };
+            }
+        }
+    }
+    out
+}
+
 fn push_escaped(out: &mut String, c: char) {
     match c {
         c if is_unsafe(c) && (c as u32) < 0x100 => {

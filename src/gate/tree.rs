@@ -1,0 +1,152 @@
+//! What a run left behind, walked by descriptor.
+//!
+//! Every directory is opened relative to its parent's descriptor and no link is ever followed, so nothing that is
+//! swapped in meanwhile leads out of the tree. Anything that is neither a regular file nor a directory is a finding.
+
+use super::{Finding, check_text};
+use crate::untrusted::Untrusted;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Directories deeper than this are a finding.
+const MAX_DEPTH: usize = 64;
+/// More entries than this end the walk with a finding.
+const MAX_ENTRIES: usize = 100_000;
+/// Bytes of one file that are read; a longer one is a finding.
+const MAX_FILE: u64 = 64 << 20;
+
+/// The tree could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The directory itself does not open.
+    #[error("cannot open the output directory {path} to check it: {source}; make it readable for this user")]
+    Open {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Every finding in the files under `dir`.
+///
+/// Links, fifos, devices, sockets, what cannot be read, and what is beyond the bounds (depth 64, 100,000 entries,
+/// 64 MiB a file) are findings, so that "nothing found" means "everything looked at".
+pub fn check_tree(dir: &Path) -> Result<Vec<Finding>, Error> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let root = rustix::fs::open(dir, flags, Mode::empty())
+        .map_err(|e| Error::Open { path: dir.to_path_buf(), source: e.into() })?;
+    let mut walk = Walk { findings: Vec::new(), entries: 0 };
+    walk.directory(root, PathBuf::new(), 0);
+    Ok(walk.findings)
+}
+
+struct Walk {
+    findings: Vec<Finding>,
+    entries: usize,
+}
+
+impl Walk {
+    fn about(&mut self, file: PathBuf, kind: &str) {
+        self.findings.push(Finding { file, line: 0, kind: kind.to_string() });
+    }
+
+    fn directory(&mut self, fd: OwnedFd, path: PathBuf, depth: usize) {
+        if depth > MAX_DEPTH {
+            return self.about(path, "too-deep");
+        }
+        let Ok(dir) = Dir::read_from(&fd) else { return self.about(path, "unreadable") };
+        let mut names = Vec::new();
+        for entry in dir {
+            match entry {
+                Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                Ok(entry) => names.push(entry.file_name().to_owned()),
+                Err(_) => return self.about(path, "unreadable"),
+            }
+            if self.entries + names.len() > MAX_ENTRIES {
+                return self.about(path, "too-many-entries");
+            }
+        }
+        self.entries += names.len();
+        names.sort();
+        for name in names {
+            let child = path.join(std::ffi::OsStr::new(&*String::from_utf8_lossy(name.to_bytes())));
+            let Ok(stat) = rustix::fs::statat(&fd, &*name, AtFlags::SYMLINK_NOFOLLOW) else {
+                self.about(child, "unreadable");
+                continue;
+            };
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => {
+                    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+                    match rustix::fs::openat(&fd, &*name, flags, Mode::empty()) {
+                        Ok(sub) => self.directory(sub, child, depth + 1),
+                        Err(_) => self.about(child, "unreadable"),
+                    }
+                }
+                FileType::RegularFile => self.file(&fd, &name, child),
+                FileType::Symlink => self.about(child, "link"),
+                FileType::Fifo => self.about(child, "fifo"),
+                FileType::Socket => self.about(child, "socket"),
+                _ => self.about(child, "device"),
+            }
+        }
+    }
+
+    fn file(&mut self, dir: &OwnedFd, name: &std::ffi::CStr, path: PathBuf) {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let Ok(fd) = rustix::fs::openat(dir, name, flags, Mode::empty()) else {
+            return self.about(path, "unreadable");
+        };
+        // The name may have been swapped between the look and the opening: what counts is what was opened.
+        match rustix::fs::fstat(&fd) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {}
+            _ => return self.about(path, "not-a-regular-file"),
+        }
+        let mut bytes = Vec::new();
+        if std::fs::File::from(fd).take(MAX_FILE + 1).read_to_end(&mut bytes).is_err() {
+            return self.about(path, "unreadable");
+        }
+        if bytes.len() as u64 > MAX_FILE {
+            return self.about(path, "too-large");
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        for finding in check_text("", &Untrusted::new(text)) {
+            self.findings.push(Finding { file: path.clone(), ..finding });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_fifos_are_findings_and_never_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("ok.md"), "fine").unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), Mode::RUSR).unwrap();
+        let kinds: Vec<String> = check_tree(dir.path()).unwrap().into_iter().map(|f| f.kind).collect();
+        assert_eq!(kinds, ["link", "fifo"]);
+    }
+
+    #[test]
+    fn a_secret_in_a_nested_file_is_found_by_its_relative_path() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("a")).unwrap();
+        std::fs::write(dir.path().join("a/b.txt"), format!("\nAKIA{}", "Q".repeat(16))).unwrap();
+        let findings = check_tree(dir.path()).unwrap();
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].to_string(), "a/b.txt:2: secret:aws-access-key-id");
+    }
+
+    #[test]
+    fn a_linked_root_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("l");
+        std::os::unix::fs::symlink("/", &link).unwrap();
+        assert!(check_tree(&link).is_err());
+    }
+}
