@@ -1,0 +1,10 @@
+//! What the real Claude Code client does, driven by a scripted model, with no way out but loopback.
+//!
+//! Run with `cargo test --features client-tests --test client` after `tests/support/install-client.sh`.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod round_trip;
