@@ -1,0 +1,420 @@
+//! What happened at the door: one event per kind of attempt, alerts, and the report of a run.
+
+use super::host::Host;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Most distinct events kept for a run. Attempts that repeat one are counted in it; a run that makes more distinct
+/// attempts has the rest counted in [`Report::events_dropped`].
+pub const MAX_EVENTS: usize = 4096;
+/// Most alerts raised for a run.
+pub const MAX_ALERTS: usize = 16;
+/// Distinct refused hosts that make a scan.
+pub const SCAN_HOSTS: usize = 5;
+
+/// By which door an attempt came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Door {
+    /// A CONNECT tunnel.
+    Connect,
+    /// A plain HTTP request.
+    Http,
+    /// A request to the model's API.
+    Model,
+    /// A connection that was captured by its synthetic address.
+    Capture,
+    /// A question to the resolver inside.
+    Resolve,
+    /// `jess fetch`.
+    Fetch,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It was let through and ended on its own.
+    Allowed,
+    /// It was refused by a rule.
+    Denied,
+    /// It was allowed, and the outside did not answer.
+    Failed,
+    /// It was let through and then cut at a bound.
+    Stopped,
+}
+
+/// Why an attempt ended as it did. The text is stable: reports and tests name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Nothing to say.
+    Done,
+    /// No rule covers the host and port.
+    HostNotAllowed,
+    /// A rule covers the host, and not this port.
+    PortNotAllowed,
+    /// A rule covers the host and port, and not this method or path, or not a tunnel.
+    RequestNotAllowed,
+    /// Every address of the name is inside, or the address is.
+    AddressBlocked,
+    /// The name under a wildcard is too long, or there are too many of them.
+    NameQuota,
+    /// The name has no address.
+    DnsFailed,
+    /// No address answered.
+    ConnectFailed,
+    /// The certificate outside did not fit.
+    TlsFailed,
+    /// The request is not well-formed, or has a shape that two readers could read in two ways.
+    BadRequest,
+    /// The ClientHello names another host than the tunnel.
+    SniMismatch,
+    /// The ClientHello names no host.
+    SniMissing,
+    /// No TLS on a port where TLS is the rule.
+    NotTls,
+    /// The Host header names another host than the request line or the tunnel.
+    HostMismatch,
+    /// Nothing moved for too long.
+    Idle,
+    /// The head took too long.
+    HeadTimeout,
+    /// The bytes allowed for the host or the run are used up.
+    BytesExhausted,
+    /// Too many connections at once.
+    TooManyConnections,
+    /// The run's token is missing or wrong.
+    BadToken,
+    /// The model's API is not reachable from this run.
+    NoModel,
+    /// A path of the model's API that the gateway does not serve.
+    PathNotServed,
+    /// The model is not on the run's list.
+    ModelNotAllowed,
+    /// The request asks the API itself to reach out (server tools, MCP servers, URL sources).
+    RemoteActionNotAllowed,
+    /// The token or dollar budget is used up.
+    BudgetExhausted,
+    /// The model's words held what must not leave or be rendered, and policy is to stop.
+    ResponseStopped,
+    /// A redirect was not followed.
+    RedirectRefused,
+    /// The run ended first.
+    RunEnded,
+    /// The connection broke.
+    Broken,
+}
+
+/// One kind of attempt, and how often it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Event {
+    /// Milliseconds since the Unix epoch, of the first attempt.
+    pub time_ms: u64,
+    /// The door it came by.
+    pub door: Door,
+    /// Canonical host, or what was sent in its place with everything but graphic ASCII replaced; at most 253 bytes.
+    pub host: String,
+    /// Port, 0 where there is none.
+    pub port: u16,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Reason,
+    /// The address that was dialled, or the one that was blocked.
+    pub address: Option<IpAddr>,
+    /// How many attempts were exactly like this.
+    pub count: u64,
+    /// Bytes from the run to the outside.
+    pub bytes_up: u64,
+    /// Bytes from the outside to the run.
+    pub bytes_down: u64,
+    /// Time that the attempts took together, in milliseconds.
+    pub duration_ms: u64,
+    /// The ClientHello carried an encrypted ClientHello (or a decoy of one).
+    pub ech: bool,
+}
+
+impl Event {
+    /// An attempt that starts now.
+    pub fn new(door: Door, host: &str, port: u16) -> Event {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let host = host.chars().take(253).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect();
+        Event {
+            time_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            door,
+            host,
+            port,
+            verdict: Verdict::Allowed,
+            reason: Reason::Done,
+            address: None,
+            count: 1,
+            bytes_up: 0,
+            bytes_down: 0,
+            duration_ms: 0,
+            ech: false,
+        }
+    }
+
+    /// The same with another end.
+    pub fn ended(mut self, verdict: Verdict, reason: Reason) -> Event {
+        (self.verdict, self.reason) = (verdict, reason);
+        self
+    }
+}
+
+/// What deserves a look while the run is still going.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "alert", rename_all = "snake_case")]
+pub enum Alert {
+    /// The run asked for [`SCAN_HOSTS`] different hosts that it may not reach.
+    Scan {
+        /// The hosts, in the order of asking.
+        hosts: Vec<String>,
+    },
+    /// An allowed name led to an address inside.
+    BlockedAddress {
+        /// The name.
+        host: String,
+        /// The address.
+        address: IpAddr,
+    },
+    /// The model's words held something that must not leave.
+    ModelOutput {
+        /// What was found, never the text itself.
+        kind: String,
+    },
+    /// Part of the budget is used up.
+    Budget {
+        /// Dollars used.
+        used_usd: f64,
+        /// Dollars allowed.
+        limit_usd: f64,
+        /// Tokens used.
+        used_tokens: u64,
+    },
+}
+
+/// Everything that was seen at the door during a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Attempts, oldest first.
+    pub events: Vec<Event>,
+    /// Attempts beyond [`MAX_EVENTS`] distinct ones.
+    pub events_dropped: u64,
+    /// What deserved a look.
+    pub alerts: Vec<Alert>,
+    /// Alerts beyond [`MAX_ALERTS`].
+    pub alerts_dropped: u64,
+    /// What the model cost.
+    pub usage: super::Usage,
+    /// Set when the run was told to end because its budget is used up.
+    pub budget_exhausted: bool,
+}
+
+type Key = (Door, String, u16, Verdict, Reason, Option<IpAddr>);
+
+/// Called for each alert, on the server's thread. It must not block.
+pub type OnAlert = Arc<dyn Fn(&Alert) + Send + Sync>;
+
+/// Collects events; cheap to share.
+pub(super) struct Log {
+    inner: Mutex<Inner>,
+    on_alert: Option<OnAlert>,
+}
+
+#[derive(Default)]
+struct Inner {
+    index: BTreeMap<Key, usize>,
+    events: Vec<Event>,
+    dropped: u64,
+    alerts: Vec<Alert>,
+    alerts_dropped: u64,
+    refused: Vec<String>,
+    blocked: HashSet<IpAddr>,
+    scan_raised: bool,
+}
+
+impl Log {
+    pub(super) fn new(on_alert: Option<OnAlert>) -> Log {
+        Log { inner: Mutex::default(), on_alert }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn record(&self, event: Event) {
+        let alert = {
+            let mut inner = self.lock();
+            let alert = inner.alert_for(&event);
+            inner.add(event);
+            alert
+        };
+        if let Some(alert) = alert {
+            self.alert(alert);
+        }
+    }
+
+    pub(super) fn alert(&self, alert: Alert) {
+        {
+            let mut inner = self.lock();
+            if inner.alerts.len() >= MAX_ALERTS {
+                inner.alerts_dropped += 1;
+                return;
+            }
+            inner.alerts.push(alert.clone());
+        }
+        if let Some(on_alert) = &self.on_alert {
+            on_alert(&alert);
+        }
+    }
+
+    pub(super) fn report(&self) -> Report {
+        let inner = self.lock();
+        Report {
+            events: inner.events.clone(),
+            events_dropped: inner.dropped,
+            alerts: inner.alerts.clone(),
+            alerts_dropped: inner.alerts_dropped,
+            ..Report::default()
+        }
+    }
+}
+
+impl Inner {
+    fn add(&mut self, event: Event) {
+        let key = (event.door, event.host.clone(), event.port, event.verdict, event.reason, event.address);
+        let room = self.events.len() < MAX_EVENTS;
+        match self.index.get(&key).and_then(|i| self.events.get_mut(*i)) {
+            Some(known) => {
+                known.count += event.count;
+                known.bytes_up += event.bytes_up;
+                known.bytes_down += event.bytes_down;
+                known.duration_ms += event.duration_ms;
+                known.ech |= event.ech;
+            }
+            None if room => {
+                self.index.insert(key, self.events.len());
+                self.events.push(event);
+            }
+            None => self.dropped += 1,
+        }
+    }
+
+    fn alert_for(&mut self, event: &Event) -> Option<Alert> {
+        match (event.reason, event.address) {
+            (Reason::AddressBlocked, Some(address)) if self.blocked.len() < MAX_EVENTS => self
+                .blocked
+                .insert(address)
+                .then(|| Alert::BlockedAddress { host: event.host.clone(), address }),
+            (Reason::HostNotAllowed, _) if !self.scan_raised && !self.refused.contains(&event.host) => {
+                self.refused.push(event.host.clone());
+                self.scan_raised = self.refused.len() >= SCAN_HOSTS;
+                self.scan_raised.then(|| Alert::Scan { hosts: self.refused.clone() })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A refusal on its way to the client.
+#[derive(Debug, Clone)]
+pub(super) struct Denial {
+    pub verdict: Verdict,
+    pub reason: Reason,
+    pub address: Option<IpAddr>,
+    /// One line for the person who reads the tool's output.
+    pub message: String,
+}
+
+impl Denial {
+    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Denial {
+        Denial { verdict: Verdict::Denied, reason, address: None, message: message.into() }
+    }
+
+    pub(super) fn failed(reason: Reason, message: impl Into<String>) -> Denial {
+        Denial { verdict: Verdict::Failed, ..Denial::new(reason, message) }
+    }
+
+    pub(super) fn at(mut self, address: IpAddr) -> Denial {
+        self.address = Some(address);
+        self
+    }
+
+    /// No rule covers the destination: says which flag would.
+    pub(super) fn not_allowed(host: &Host, port: u16, host_known: bool) -> Denial {
+        let reason = if host_known { Reason::PortNotAllowed } else { Reason::HostNotAllowed };
+        Denial::new(
+            reason,
+            format!("{host}:{port} is not allowed for this run; --net {host}:{port} would allow it"),
+        )
+    }
+
+    pub(super) fn status(&self) -> u16 {
+        match self.reason {
+            Reason::BadRequest | Reason::HostMismatch => 400,
+            Reason::BadToken => 401,
+            Reason::HeadTimeout => 408,
+            Reason::TooManyConnections => 429,
+            Reason::DnsFailed | Reason::ConnectFailed | Reason::TlsFailed | Reason::RedirectRefused => 502,
+            Reason::Idle => 504,
+            Reason::PathNotServed | Reason::NoModel => 404,
+            _ => 403,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied(host: &str) -> Event {
+        Event::new(Door::Connect, host, 443).ended(Verdict::Denied, Reason::HostNotAllowed)
+    }
+
+    #[test]
+    fn a_flood_of_one_attempt_is_one_event_with_a_count() {
+        let log = Log::new(None);
+        for _ in 0..10_000 {
+            log.record(denied("a.test"));
+        }
+        let report = log.report();
+        assert_eq!((report.events.len(), report.events[0].count, report.events_dropped), (1, 10_000, 0));
+    }
+
+    #[test]
+    fn distinct_attempts_are_bounded_and_the_rest_is_counted() {
+        let log = Log::new(None);
+        for n in 0..MAX_EVENTS + 7 {
+            log.record(denied(&format!("h{n}.test")));
+        }
+        let report = log.report();
+        assert_eq!((report.events.len(), report.events_dropped), (MAX_EVENTS, 7));
+    }
+
+    #[test]
+    fn a_scan_of_many_hosts_raises_one_alert() {
+        let raised = Arc::new(Mutex::new(0));
+        let counter = Arc::clone(&raised);
+        let log = Log::new(Some(Arc::new(move |_: &Alert| *counter.lock().unwrap() += 1)));
+        for n in 0..SCAN_HOSTS - 1 {
+            log.record(denied(&format!("h{n}.test")));
+            log.record(denied(&format!("h{n}.test")));
+        }
+        assert_eq!(*raised.lock().unwrap(), 0);
+        for n in 0..20 {
+            log.record(denied(&format!("x{n}.test")));
+        }
+        assert_eq!(*raised.lock().unwrap(), 1);
+    }
+
+    #[test]
+    fn a_host_in_an_event_is_printable() {
+        assert_eq!(Event::new(Door::Http, "a\u{1b}[2J\n", 1).host, "a?[2J?");
+        assert_eq!(Event::new(Door::Http, &"x".repeat(5000), 1).host.len(), 253);
+    }
+}

@@ -1,0 +1,198 @@
+//! Plain HTTP requests: forwarded if a rule allows them, or handed to the model gateway.
+
+use super::Shared;
+use super::dial::dial;
+use super::event::{Denial, Door, Reason};
+use super::head::{Head, Target};
+use super::host::Host;
+use super::io::Stream;
+use super::policy::{Use, authorise};
+use super::server::Attempt;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// Any failure of a body.
+pub(super) type BodyError = Box<dyn std::error::Error + Send + Sync>;
+/// The body of an answer.
+pub(super) type Answer = http_body_util::combinators::UnsyncBoxBody<Bytes, BodyError>;
+
+/// Serves the one request whose head was judged to be `head`; `stream` starts with it.
+pub(super) async fn serve<S: Stream + 'static>(shared: Arc<Shared>, stream: S, head: Head) {
+    let buffer = shared.config.limits.head_bytes.max(8192) + 8192;
+    let headers = shared.config.limits.headers;
+    let service = service_fn(|request| {
+        let (shared, head) = (Arc::clone(&shared), head.clone());
+        async move {
+            Ok::<_, Infallible>(match &head.target {
+                Target::Absolute(host, port) => forward(shared, request, host, *port, &head.path).await,
+                _ => super::gateway::answer(shared, request, &head).await,
+            })
+        }
+    });
+    let mut server = hyper::server::conn::http1::Builder::new();
+    server.keep_alive(false).max_buf_size(buffer).max_headers(headers).header_read_timeout(None);
+    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn forward(
+    shared: Arc<Shared>,
+    request: Request<Incoming>,
+    host: &Host,
+    port: u16,
+    path: &str,
+) -> Response<Answer> {
+    let attempt = Attempt::new(&shared, Door::Http, &host.to_string(), port);
+    match exchange(&shared, request, host, port, path).await {
+        Err(denial) => {
+            attempt.denied(&denial);
+            refusal(&denial)
+        }
+        Ok(response) => pump(attempt, response, host.clone()),
+    }
+}
+
+async fn exchange(
+    shared: &Shared,
+    request: Request<Incoming>,
+    host: &Host,
+    port: u16,
+    path: &str,
+) -> Result<Response<Incoming>, Denial> {
+    let rule = authorise(shared, host, port, Use::Request(request.method().as_str(), path))?;
+    let dialled = dial(shared, host, port, rule).await?;
+    let failed = || Denial::failed(Reason::ConnectFailed, format!("{host}:{port} broke the connection"));
+    let (mut parts, body) = request.into_parts();
+    strip_hop_by_hop(&mut parts.headers);
+    let authority = if port == 80 { host.to_string() } else { format!("{host}:{port}") };
+    parts.headers.insert(header::HOST, HeaderValue::try_from(authority).map_err(|_| failed())?);
+    parts.uri = path.parse().map_err(|_| Denial::new(Reason::BadRequest, "the path is not a path"))?;
+    parts.version = hyper::Version::HTTP_11;
+    let io = TokioIo::new(dialled.stream);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.map_err(|_| failed())?;
+    tokio::spawn(connection);
+    let response = timeout(shared.config.limits.idle, sender.send_request(Request::from_parts(parts, body)));
+    response.await.map_err(|_| failed())?.map_err(|_| failed())
+}
+
+/// Streams the answer to the run, metered.
+fn pump(attempt: Attempt, response: Response<Incoming>, host: Host) -> Response<Answer> {
+    let (mut parts, mut body) = response.into_parts();
+    strip_hop_by_hop(&mut parts.headers);
+    let (sender, answer) = channel(body.size_hint());
+    tokio::spawn(async move {
+        let shared = Arc::clone(attempt.shared());
+        let limits = &shared.config.limits;
+        let host_bytes = shared.ledger.host_bytes(&host);
+        let reason = loop {
+            let frame = tokio::select! {
+                frame = timeout(limits.idle, body.frame()) => frame,
+                () = sender.closed() => break Reason::Broken,
+            };
+            let frame = match frame {
+                Err(_) => break Reason::Idle,
+                Ok(None) => break Reason::Done,
+                Ok(Some(Err(_))) => break Reason::Broken,
+                Ok(Some(Ok(frame))) => frame,
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            let n = data.len() as u64;
+            attempt.down.fetch_add(n, Relaxed);
+            let host_used = host_bytes.fetch_add(n, Relaxed) + n;
+            let run_used = shared.ledger.run_bytes.fetch_add(n, Relaxed) + n;
+            if host_used > limits.bytes_per_host || run_used > limits.bytes_per_run {
+                break Reason::BytesExhausted;
+            }
+            if sender.send(Ok(Frame::data(data))).await.is_err() {
+                break Reason::Broken;
+            }
+        };
+        if reason != Reason::Done {
+            let _ = sender.send(Err("cut".into())).await;
+        }
+        attempt.ended(reason);
+    });
+    Response::from_parts(parts, answer)
+}
+
+/// Headers that belong to one connection (RFC 9110 §7.6.1), those that `Connection` names, and those meant for a proxy.
+pub(super) fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|v| v.to_str().ok())
+        .flat_map(|v| v.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named {
+        headers.remove(name);
+    }
+    for name in [
+        "connection",
+        "keep-alive",
+        "proxy-connection",
+        "proxy-authorization",
+        "proxy-authenticate",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ] {
+        headers.remove(name);
+    }
+}
+
+/// The answer to a request that is not forwarded.
+pub(super) fn refusal(denial: &Denial) -> Response<Answer> {
+    let mut response = Response::new(full(format!("jess: {}\n", denial.message)));
+    *response.status_mut() = StatusCode::from_u16(denial.status()).unwrap_or(StatusCode::FORBIDDEN);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    if let Ok(value) = HeaderValue::from_str(&denial.message) {
+        headers.insert("x-jess", value);
+    }
+    response
+}
+
+/// A body that is there already.
+pub(super) fn full(bytes: impl Into<Bytes>) -> Answer {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that a task fills. The receiving side holds at most four frames.
+pub(super) fn channel(hint: SizeHint) -> (mpsc::Sender<Result<Frame<Bytes>, BodyError>>, Answer) {
+    let (sender, frames) = mpsc::channel(4);
+    (sender, ChannelBody { frames, hint }.boxed_unsync())
+}
+
+struct ChannelBody {
+    frames: mpsc::Receiver<Result<Frame<Bytes>, BodyError>>,
+    hint: SizeHint,
+}
+
+impl Body for ChannelBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.frames.poll_recv(cx)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.hint.clone()
+    }
+}

@@ -1,0 +1,291 @@
+//! The thread that serves the listener, and the handle that ends it.
+
+use super::event::{Denial, Door, Event, Log, Reason, Verdict};
+use super::head::{self, Head, Target};
+use super::io::{Prefixed, Stream};
+use super::policy::Ledger;
+use super::resolve::Resolver;
+use super::{Config, Error, Report, Shared, gateway::Gateway, http, tls, tunnel};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Starts the door of a run.
+pub struct Server;
+
+/// A door that is open. Dropping it closes the door.
+pub struct Handle {
+    shared: Arc<Shared>,
+    shutdown: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Serves `listener`, a listening TCP socket in whatever network namespace, on a thread of its own until the
+    /// handle is stopped. Connections to the outside are made in the namespace of the caller.
+    pub fn start(listener: OwnedFd, config: Config) -> Result<Handle, Error> {
+        let listener = TcpListener::from(listener);
+        listener.set_nonblocking(true).map_err(Error::Listener)?;
+        listener.local_addr().map_err(Error::Listener)?;
+        let shared = Arc::new(Shared::new(config)?);
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Thread)?;
+        let (shutdown, stopped) = oneshot::channel();
+        let serving = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("egress".into()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = serve(listener, serving) => {}
+                    _ = stopped => {}
+                }
+            });
+            runtime.shutdown_timeout(Duration::from_millis(100));
+        });
+        Ok(Handle { shared, shutdown: Some(shutdown), thread: Some(thread.map_err(Error::Thread)?) })
+    }
+}
+
+impl Handle {
+    /// Closes every connection and returns what happened.
+    pub fn stop(mut self) -> Report {
+        self.close();
+        self.report()
+    }
+
+    /// What happened so far. Connections that are still open are not in it.
+    pub fn report(&self) -> Report {
+        let mut report = self.shared.log.report();
+        if let Some(gateway) = &self.shared.gateway {
+            gateway.add_to(&mut report);
+        }
+        report
+    }
+
+    fn close(&mut self) {
+        if let Some(shutdown) = self.shutdown.take() {
+            let _ = shutdown.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Shared {
+    fn new(mut config: Config) -> Result<Shared, Error> {
+        let tls = tls::client(config.extra_roots.as_deref())?;
+        let pinned = std::mem::take(&mut config.pinned_names);
+        let servers = std::mem::take(&mut config.name_servers);
+        let gateway = config.model.take().map(Gateway::new);
+        Ok(Shared {
+            resolver: Resolver::new(pinned, servers, config.limits.dns),
+            log: Log::new(config.on_alert.clone()),
+            ledger: Ledger::default(),
+            tls,
+            gateway,
+            config,
+        })
+    }
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let places = Arc::new(Semaphore::new(shared.config.limits.connections));
+    let mut connections = JoinSet::new();
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(_) => {
+                    // Out of descriptors: those of ending connections come back.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+            Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+        };
+        let shared = Arc::clone(&shared);
+        match Arc::clone(&places).try_acquire_owned() {
+            Ok(place) => {
+                connections.spawn(async move {
+                    let _ = stream.set_nodelay(true);
+                    connection(shared, stream).await;
+                    drop(place);
+                });
+            }
+            Err(_) => too_many(&shared, stream),
+        }
+    }
+}
+
+/// Answers without waiting: what does not fit into the socket's buffer is lost with the connection.
+fn too_many(shared: &Arc<Shared>, stream: tokio::net::TcpStream) {
+    let denial = Denial::new(Reason::TooManyConnections, "too many connections at once; close some");
+    let _ = stream.try_write(&plain_answer(&denial));
+    Attempt::new(shared, Door::Connect, "", 0).denied(&denial);
+}
+
+/// Serves the one request of a connection.
+pub(super) async fn connection<S: Stream + 'static>(shared: Arc<Shared>, mut stream: S) {
+    let limits = &shared.config.limits;
+    let mut buf = Vec::with_capacity(2048);
+    let head = match timeout(limits.head_time, read_head(&shared, &mut stream, &mut buf)).await {
+        Ok(Ok(Some(head))) => head,
+        Ok(Ok(None)) => return,
+        Ok(Err(denial)) => return refuse(stream, Attempt::new(&shared, Door::Http, "", 0), denial).await,
+        Err(_) => {
+            let denial = Denial::new(Reason::HeadTimeout, "the request took too long to arrive");
+            return refuse(stream, Attempt::new(&shared, Door::Http, "", 0), denial).await;
+        }
+    };
+    match &head.target {
+        Target::Tunnel(host, port) => {
+            let early = buf.split_off(head.len);
+            tunnel::serve(&shared, Prefixed::new(early, stream), host, *port).await;
+        }
+        Target::Absolute(..) | Target::Origin(_) => {
+            http::serve(shared, Prefixed::new(buf, stream), head).await
+        }
+    }
+}
+
+/// Reads up to the end of the head, and whatever came with it. `None`: the client left before it said anything.
+pub(super) async fn read_head<S: Stream>(
+    shared: &Shared,
+    stream: &mut S,
+    buf: &mut Vec<u8>,
+) -> Result<Option<Head>, Denial> {
+    let limits = &shared.config.limits;
+    let bad = |e: head::HeadError| {
+        let reason = if e == head::HOST_MISMATCH { Reason::HostMismatch } else { Reason::BadRequest };
+        Denial::new(reason, e.to_string())
+    };
+    let mut seen = 0;
+    loop {
+        if let Some(end) = head::end_of_head(buf, seen).map_err(bad)? {
+            let head = buf.get(..end).unwrap_or_default();
+            return head::parse(head, limits.headers).map(Some).map_err(bad);
+        }
+        seen = buf.len();
+        if seen >= limits.head_bytes {
+            return Err(Denial::new(Reason::BadRequest, "the request's head is too long"));
+        }
+        let mut chunk = [0; 4096];
+        match stream.read(&mut chunk).await {
+            Ok(0) | Err(_) if buf.is_empty() => return Ok(None),
+            Ok(0) | Err(_) => return Err(Denial::new(Reason::BadRequest, "the request is cut short")),
+            Ok(n) => buf.extend_from_slice(chunk.get(..n).unwrap_or_default()),
+        }
+    }
+}
+
+/// Answers with the reason, and ends the attempt.
+pub(super) async fn refuse<S: Stream>(mut stream: S, attempt: Attempt, denial: Denial) {
+    let answer = plain_answer(&denial);
+    let _ = timeout(Duration::from_secs(5), async {
+        stream.write_all(&answer).await?;
+        stream.shutdown().await?;
+        // A close with unread bytes resets the connection, and the client would lose the answer.
+        let mut sink = [0; 4096];
+        let mut left: usize = 1 << 20;
+        while let Ok(n @ 1..) = stream.read(&mut sink).await {
+            left = left.saturating_sub(n);
+            if left == 0 {
+                break;
+            }
+        }
+        std::io::Result::Ok(())
+    })
+    .await;
+    attempt.denied(&denial);
+}
+
+fn plain_answer(denial: &Denial) -> Vec<u8> {
+    let status = denial.status();
+    let phrase =
+        hyper::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Refused");
+    let body = format!("jess: {}\n", denial.message);
+    format!(
+        "HTTP/1.1 {status} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+         X-Jess: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len(),
+        denial.message,
+    )
+    .into_bytes()
+}
+
+/// One attempt to get out. It is recorded when it ends, also when it is cut by the end of the run.
+pub(super) struct Attempt {
+    shared: Arc<Shared>,
+    event: Option<Event>,
+    start: Instant,
+    pub up: AtomicU64,
+    pub down: AtomicU64,
+}
+
+impl Attempt {
+    pub(super) fn new(shared: &Arc<Shared>, door: Door, host: &str, port: u16) -> Self {
+        let event = Event::new(door, host, port).ended(Verdict::Stopped, Reason::RunEnded);
+        Attempt {
+            shared: Arc::clone(shared),
+            event: Some(event),
+            start: Instant::now(),
+            up: 0.into(),
+            down: 0.into(),
+        }
+    }
+
+    pub(super) fn event(&mut self, change: impl FnOnce(&mut Event)) {
+        if let Some(event) = &mut self.event {
+            change(event);
+        }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(super) fn denied(mut self, denial: &Denial) {
+        self.event(|e| {
+            e.address = denial.address.or(e.address);
+            (e.verdict, e.reason) = (denial.verdict, denial.reason);
+        });
+    }
+
+    /// The attempt goes on under another name.
+    pub(super) fn forget(mut self) {
+        self.event = None;
+    }
+
+    pub(super) fn ended(mut self, reason: Reason) {
+        let verdict = match reason {
+            Reason::Done | Reason::Broken => Verdict::Allowed,
+            _ => Verdict::Stopped,
+        };
+        self.event(|e| (e.verdict, e.reason) = (verdict, reason));
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(mut event) = self.event.take() {
+            event.bytes_up = self.up.load(Relaxed);
+            event.bytes_down = self.down.load(Relaxed);
+            event.duration_ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.shared.log.record(event);
+        }
+    }
+}
