@@ -1,0 +1,1 @@
+//! Placeholder until the trust owner's module lands.
