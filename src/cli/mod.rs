@@ -1,5 +1,7 @@
 //! The command line: one file per subcommand, arguments and printing only.
 
+mod hook;
+
 use crate::exit::Exit;
 use clap::{Parser, Subcommand};
 
@@ -12,13 +14,22 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Command {}
+enum Command {
+    Hook(hook::Args),
+}
 
 /// Runs the command line `args` (the program name first) and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
+    let args: Vec<std::ffi::OsString> = args.into_iter().collect();
+    // The hook runs at every tool call: it pays for neither the argument parser nor the logger.
+    if args.len() == 2 && args.get(1).is_some_and(|a| a == "hook") {
+        return hook::judge();
+    }
     init_logging();
     match Cli::try_parse_from(args) {
-        Ok(cli) => match cli.command {},
+        Ok(cli) => match cli.command {
+            Command::Hook(args) => hook::run(args),
+        },
         Err(error) => usage(&error),
     }
 }

@@ -9,9 +9,42 @@ const TEXT_MAX: usize = 1 << 20;
 /// Whether `text` holds something shaped like a credential.
 pub fn holds_secret(text: &str) -> bool {
     const SHAPES: &[(&str, usize)] = &[
-        ("sk-ant-", 20), ("sk_live_", 16), ("rk_live_", 16), ("sk_test_", 20), ("sk-proj-", 20), ("ghp_", 30), ("gho_", 30), ("ghs_", 30), ("ghu_", 30), ("ghr_", 30),
-        ("github_pat_", 22), ("glpat-", 16), ("xoxb-", 20), ("xoxp-", 20), ("xoxa-", 20), ("xoxs-", 20), ("xapp-", 20), ("npm_", 30), ("pypi-", 40), ("AKIA", 16), ("ASIA", 16),
-        ("AIza", 30), ("ya29.", 20), ("hf_", 30), ("dop_v1_", 30), ("SG.", 30), ("shpat_", 20), ("eyJhbGciOi", 40), ("cio", 32), ("-----BEGIN ", 10), ("AGE-SECRET-KEY-", 20), ("GOCSPX-", 20), ("lin_api_", 20), ("ops_ey", 30), ("vault:v1:", 20), ("hvs.", 20),
+        ("sk-ant-", 20),
+        ("sk_live_", 16),
+        ("rk_live_", 16),
+        ("sk_test_", 20),
+        ("sk-proj-", 20),
+        ("ghp_", 30),
+        ("gho_", 30),
+        ("ghs_", 30),
+        ("ghu_", 30),
+        ("ghr_", 30),
+        ("github_pat_", 22),
+        ("glpat-", 16),
+        ("xoxb-", 20),
+        ("xoxp-", 20),
+        ("xoxa-", 20),
+        ("xoxs-", 20),
+        ("xapp-", 20),
+        ("npm_", 30),
+        ("pypi-", 40),
+        ("AKIA", 16),
+        ("ASIA", 16),
+        ("AIza", 30),
+        ("ya29.", 20),
+        ("hf_", 30),
+        ("dop_v1_", 30),
+        ("SG.", 30),
+        ("shpat_", 20),
+        ("eyJhbGciOi", 40),
+        ("cio", 32),
+        ("-----BEGIN ", 10),
+        ("AGE-SECRET-KEY-", 20),
+        ("GOCSPX-", 20),
+        ("lin_api_", 20),
+        ("ops_ey", 30),
+        ("vault:v1:", 20),
+        ("hvs.", 20),
     ];
     let text = text.get(..TEXT_MAX).unwrap_or(text);
     SHAPES.iter().any(|(start, more)| {
@@ -24,7 +57,10 @@ pub fn holds_secret(text: &str) -> bool {
             if *start == "-----BEGIN " {
                 return rest.get(..40.min(rest.len())).is_some_and(|r| r.contains("PRIVATE KEY"));
             }
-            rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/')).count() >= *more
+            rest.chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '/'))
+                .count()
+                >= *more
         })
     })
 }
@@ -34,7 +70,10 @@ pub fn judge(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Dec
     let name = tool.to_lowercase();
     let verb = |words: &[&str]| words.iter().any(|w| name.contains(w));
     let kind = Uses {
-        writes: verb(&["write", "edit", "create", "move", "delete", "remove", "append", "save", "update", "put", "copy", "rename", "patch"]),
+        writes: verb(&[
+            "write", "edit", "create", "move", "delete", "remove", "append", "save", "update", "put", "copy",
+            "rename", "patch",
+        ]),
         runs: verb(&["exec", "run", "shell", "command", "terminal", "bash", "process", "spawn"]),
         queries: verb(&["sql", "query", "postgres", "mysql", "sqlite", "database", "db"]),
     };
@@ -71,13 +110,21 @@ fn walk(key: &str, value: &Value, f: &mut impl FnMut(&str, &str, bool)) {
 
 fn value(key: &str, text: &str, is_key: bool, uses: &Uses, scope: &Scope, world: &dyn World) -> Decision {
     if holds_secret(text) {
-        return Decision::deny("mcp.secret", "An argument holds something shaped like a credential. Credentials do not go to tools outside the client.");
+        return Decision::deny(
+            "mcp.secret",
+            "An argument holds something shaped like a credential. Credentials do not go to tools outside the client.",
+        );
     }
     if is_key || text.len() > 64 * 1024 {
         return Decision::SILENT;
     }
     let key = key.to_lowercase();
-    if uses.runs && matches!(key.as_str(), "command" | "cmd" | "script" | "shell" | "commands" | "input" | "line" | "args") {
+    if uses.runs
+        && matches!(
+            key.as_str(),
+            "command" | "cmd" | "script" | "shell" | "commands" | "input" | "line" | "args"
+        )
+    {
         let seen = shell::judge(text, scope, world);
         if seen.verdict > Verdict::None {
             return seen;
@@ -87,13 +134,36 @@ fn value(key: &str, text: &str, is_key: bool, uses: &Uses, scope: &Scope, world:
         return Decision::ask("mcp.sql", "The statement destroys data. A person has to agree.");
     }
     let lower = text.trim_start().to_lowercase();
-    if lower.starts_with("http://") || lower.starts_with("https://") || (key.contains("url") && lower.contains("://") && !lower.starts_with("file:")) {
-        return if text.trim().contains(char::is_whitespace) { Decision::SILENT } else { web::fetch(text, web::Fetcher::Tool) };
+    if lower.starts_with("http://")
+        || lower.starts_with("https://")
+        || (key.contains("url") && lower.contains("://") && !lower.starts_with("file:"))
+    {
+        return if text.trim().contains(char::is_whitespace) {
+            Decision::SILENT
+        } else {
+            web::fetch(text, web::Fetcher::Tool)
+        };
     }
-    let path_key = ["path", "file", "uri", "filename", "source", "destination", "src", "dest", "dir", "directory", "root", "folder", "location", "target"]
-        .iter()
-        .any(|k| key.contains(k));
-    let path_text = ["/", "~/", "./", "../", "file:"].iter().any(|s| lower.starts_with(s)) || text.starts_with('.');
+    let path_key = [
+        "path",
+        "file",
+        "uri",
+        "filename",
+        "source",
+        "destination",
+        "src",
+        "dest",
+        "dir",
+        "directory",
+        "root",
+        "folder",
+        "location",
+        "target",
+    ]
+    .iter()
+    .any(|k| key.contains(k));
+    let path_text =
+        ["/", "~/", "./", "../", "file:"].iter().any(|s| lower.starts_with(s)) || text.starts_with('.');
     if !(path_key || path_text) || text.contains('\n') || text.len() > 4096 {
         return Decision::SILENT;
     }

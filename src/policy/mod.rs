@@ -9,7 +9,6 @@
 
 mod mcp;
 pub mod paths;
-pub mod rule_of_two;
 pub mod shell;
 mod tools;
 pub mod web;

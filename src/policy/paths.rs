@@ -85,30 +85,137 @@ fn parts(path: &Path) -> Vec<String> {
 }
 
 const TEMPLATE_ENDS: &[&str] = &[
-    "example", "examples", "sample", "template", "tmpl", "tpl", "dist", "schema", "defaults", "md", "ts", "js",
-    "mjs", "cjs", "tsx", "py", "rs", "go", "java", "rb", "php", "html", "css", "txt.example", "j2",
+    "example",
+    "examples",
+    "sample",
+    "template",
+    "tmpl",
+    "tpl",
+    "dist",
+    "schema",
+    "defaults",
+    "md",
+    "ts",
+    "js",
+    "mjs",
+    "cjs",
+    "tsx",
+    "py",
+    "rs",
+    "go",
+    "java",
+    "rb",
+    "php",
+    "html",
+    "css",
+    "txt.example",
+    "j2",
 ];
 
 /// Files whose name alone says that they hold secrets.
 const SECRET_NAMES: &[&str] = &[
-    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "identity.key", ".netrc", "_netrc",
-    ".authinfo", ".authinfo.gpg", ".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".pypirc", ".git-credentials",
-    ".htpasswd", ".dockercfg", ".dockerconfigjson", ".boto", ".s3cfg", ".vault-token", ".vault_pass",
-    ".vault_pass.txt", ".vault-password", "credentials.tfrc.json", ".terraformrc", "master.key",
-    "application_default_credentials.json", ".credentials.json", "oauth_creds.json", "rclone.conf", "wallet.dat",
-    "key4.db", "key3.db", "logins.json", "signons.sqlite", "cookies.sqlite", "login data", "login data for account",
-    "cookies", "web data", "wp-config.php", "local.settings.json", "kubeconfig", ".kubeconfig", "krb5.keytab",
-    ".bash_history", ".zsh_history", ".sh_history", ".ash_history", ".fish_history", "fish_history",
-    ".python_history", ".psql_history", ".mysql_history", ".node_repl_history", ".rediscli_history", ".irb_history",
-    ".claude.json", ".smbcredentials", ".cifs-credentials", ".pgsql_pass", ".ldaprc", "htpasswd", ".envrc", ".env",
-    ".tfstate", ".esmtprc", ".msmtprc", ".fetchmailrc", ".offlineimaprc", ".gitlab-token", ".github-token",
-    ".npm-token", ".snyk-token", "keystore.properties", "signing.properties", ".aws-credentials",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "id_ecdsa_sk",
+    "id_ed25519_sk",
+    "identity.key",
+    ".netrc",
+    "_netrc",
+    ".authinfo",
+    ".authinfo.gpg",
+    ".pgpass",
+    "pgpass.conf",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".pypirc",
+    ".git-credentials",
+    ".htpasswd",
+    ".dockercfg",
+    ".dockerconfigjson",
+    ".boto",
+    ".s3cfg",
+    ".vault-token",
+    ".vault_pass",
+    ".vault_pass.txt",
+    ".vault-password",
+    "credentials.tfrc.json",
+    ".terraformrc",
+    "master.key",
+    "application_default_credentials.json",
+    ".credentials.json",
+    "oauth_creds.json",
+    "rclone.conf",
+    "wallet.dat",
+    "key4.db",
+    "key3.db",
+    "logins.json",
+    "signons.sqlite",
+    "cookies.sqlite",
+    "login data",
+    "login data for account",
+    "cookies",
+    "web data",
+    "wp-config.php",
+    "local.settings.json",
+    "kubeconfig",
+    ".kubeconfig",
+    "krb5.keytab",
+    ".bash_history",
+    ".zsh_history",
+    ".sh_history",
+    ".ash_history",
+    ".fish_history",
+    "fish_history",
+    ".python_history",
+    ".psql_history",
+    ".mysql_history",
+    ".node_repl_history",
+    ".rediscli_history",
+    ".irb_history",
+    ".claude.json",
+    ".smbcredentials",
+    ".cifs-credentials",
+    ".pgsql_pass",
+    ".ldaprc",
+    "htpasswd",
+    ".envrc",
+    ".env",
+    ".tfstate",
+    ".esmtprc",
+    ".msmtprc",
+    ".fetchmailrc",
+    ".offlineimaprc",
+    ".gitlab-token",
+    ".github-token",
+    ".npm-token",
+    ".snyk-token",
+    "keystore.properties",
+    "signing.properties",
+    ".aws-credentials",
 ];
 
 /// Files that end so hold keys.
 const SECRET_ENDS: &[&str] = &[
-    ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".kdb", ".ppk", ".keytab", ".tfstate", ".tfstate.backup", ".pkcs12",
-    ".agekey", ".tfvars", ".tfvars.json", ".mobileprovision", ".gpgkey", ".secret", ".pvk",
+    ".p12",
+    ".pfx",
+    ".jks",
+    ".keystore",
+    ".kdbx",
+    ".kdb",
+    ".ppk",
+    ".keytab",
+    ".tfstate",
+    ".tfstate.backup",
+    ".pkcs12",
+    ".agekey",
+    ".tfvars",
+    ".tfvars.json",
+    ".mobileprovision",
+    ".gpgkey",
+    ".secret",
+    ".pvk",
 ];
 
 /// Directories whose content is secret wherever they lie, with the names in them that are not.
@@ -213,13 +320,16 @@ pub fn secret(path: &Path, scope: &Scope) -> Option<Secret> {
     let refs: Vec<&str> = parts.iter().map(String::as_str).collect();
     match refs.as_slice() {
         ["proc", _, .., "environ"] => return Some("the environment of a process"),
-        ["proc", _, .., "mem"] | ["proc", "kcore"] | ["dev", "mem" | "kmem" | "port"] => return Some("memory"),
-        ["etc", "shadow" | "gshadow" | "shadow-" | "gshadow-" | "sudoers" | "krb5.keytab" | "master.passwd"]
+        ["proc", _, .., "mem"] | ["proc", "kcore"] | ["dev", "mem" | "kmem" | "port"] => {
+            return Some("memory");
+        }
+        [
+            "etc",
+            "shadow" | "gshadow" | "shadow-" | "gshadow-" | "sudoers" | "krb5.keytab" | "master.passwd",
+        ]
         | ["etc", "sudoers.d", ..] => return Some("a system password file"),
         ["etc", "ssh", n] if n.ends_with("_key") => return Some("a host key"),
-        ["dev", d]
-            if ["sd", "nvme", "vd", "xvd", "mmcblk", "hd", "dm-"].iter().any(|p| d.starts_with(p)) =>
-        {
+        ["dev", d] if ["sd", "nvme", "vd", "xvd", "mmcblk", "hd", "dm-"].iter().any(|p| d.starts_with(p)) => {
             return Some("a raw disk");
         }
         _ => {}
@@ -236,7 +346,8 @@ pub fn secret(path: &Path, scope: &Scope) -> Option<Secret> {
     if name == ".env" || name.starts_with(".env.") || (name.ends_with(".env") && name.len() > 4) {
         return (!template(name)).then_some("a secret file of the project");
     }
-    if name.starts_with(".env") && name.len() > 4 && !name[4..].starts_with(|c: char| c.is_ascii_lowercase()) {
+    if name.starts_with(".env") && name.len() > 4 && !name[4..].starts_with(|c: char| c.is_ascii_lowercase())
+    {
         return (!template(name)).then_some("a secret file of the project");
     }
     secret_name(name).then_some("a file of credentials")
@@ -244,9 +355,10 @@ pub fn secret(path: &Path, scope: &Scope) -> Option<Secret> {
 
 fn secret_dir(parts: &[&str]) -> bool {
     SECRET_DIRS.iter().any(|(dir, open)| {
-        parts.windows(dir.len()).enumerate().any(|(at, w)| {
-            w == *dir && parts.get(at + dir.len()).is_some_and(|below| !open.contains(below))
-        })
+        parts
+            .windows(dir.len())
+            .enumerate()
+            .any(|(at, w)| w == *dir && parts.get(at + dir.len()).is_some_and(|below| !open.contains(below)))
     })
 }
 
@@ -266,7 +378,22 @@ fn secret_name(name: &str) -> bool {
         return true;
     }
     let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
-    let data = matches!(end, "json" | "yml" | "yaml" | "toml" | "ini" | "cfg" | "conf" | "xml" | "properties" | "txt" | "env" | "csv" | "");
+    let data = matches!(
+        end,
+        "json"
+            | "yml"
+            | "yaml"
+            | "toml"
+            | "ini"
+            | "cfg"
+            | "conf"
+            | "xml"
+            | "properties"
+            | "txt"
+            | "env"
+            | "csv"
+            | ""
+    );
     if end == "pem" || end == "key" || end == "der" || end == "p8" {
         return !["cert", "chain", "ca-", "ca_", "ca", "public", "pub", "bundle", "cacert"]
             .iter()
@@ -276,8 +403,30 @@ fn secret_name(name: &str) -> bool {
         return false;
     }
     let stem = stem.trim_start_matches('.');
-    matches!(stem, "secrets" | "secret" | "credentials" | "credential" | "client_secret" | "service-account" | "service_account" | "serviceaccount" | "service-account-key" | "passwords" | "vault_pass" | "vault-password" | "apikeys" | "api_keys" | "api-keys" | "private_key" | "private-key" | "gcp-key" | "gcloud-key" | "auth_tokens" | "access_tokens")
-        && !(end.is_empty() && matches!(stem, "secrets" | "secret" | "credential"))
+    matches!(
+        stem,
+        "secrets"
+            | "secret"
+            | "credentials"
+            | "credential"
+            | "client_secret"
+            | "service-account"
+            | "service_account"
+            | "serviceaccount"
+            | "service-account-key"
+            | "passwords"
+            | "vault_pass"
+            | "vault-password"
+            | "apikeys"
+            | "api_keys"
+            | "api-keys"
+            | "private_key"
+            | "private-key"
+            | "gcp-key"
+            | "gcloud-key"
+            | "auth_tokens"
+            | "access_tokens"
+    ) && !(end.is_empty() && matches!(stem, "secrets" | "secret" | "credential"))
         || stem.starts_with("client_secret")
         || stem.contains("-firebase-adminsdk-")
         || (stem.starts_with("secrets.") || stem.ends_with(".secrets") || stem.starts_with("secrets-"))
@@ -285,7 +434,11 @@ fn secret_name(name: &str) -> bool {
 
 /// Whether a directory's whole content must not be gathered: a place of secrets, or one that holds them.
 pub fn secret_place(path: &Path, scope: &Scope) -> Option<Secret> {
-    if path == Path::new("/") || scope.home.starts_with(path) || path == Path::new("/root") || path == Path::new("/home") {
+    if path == Path::new("/")
+        || scope.home.starts_with(path)
+        || path == Path::new("/root")
+        || path == Path::new("/home")
+    {
         return Some("a tree that holds the operator's credentials");
     }
     let below = path.join("x");
@@ -298,11 +451,17 @@ pub fn secret_place(path: &Path, scope: &Scope) -> Option<Secret> {
         .then_some("a system directory that holds secrets")
 }
 
-const SKIPPED: &[&str] = &[".git", "node_modules", "target", ".venv", "venv", "__pycache__", "dist", "build", ".cache"];
+const SKIPPED: &[&str] =
+    &[".git", "node_modules", "target", ".venv", "venv", "__pycache__", "dist", "build", ".cache"];
 
 /// The first secret files below `dir` that `accept` lets through (it gets the name), at most a few; the walk ends
 /// after 3,000 names or 6 levels, links are not followed.
-pub fn secrets_below(dir: &Path, scope: &Scope, world: &dyn World, accept: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+pub fn secrets_below(
+    dir: &Path,
+    scope: &Scope,
+    world: &dyn World,
+    accept: &dyn Fn(&Path) -> bool,
+) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut todo = vec![(dir.to_path_buf(), 0)];
     let mut seen = 0;
@@ -317,8 +476,7 @@ pub fn secrets_below(dir: &Path, scope: &Scope, world: &dyn World, accept: &dyn 
                 found.push(path);
             } else if depth < 6
                 && !SKIPPED.contains(&name.as_str())
-                && !name.contains('.')
-                    | name.starts_with('.')
+                && !name.contains('.') | name.starts_with('.')
                 && world.kind(&path) == Kind::Dir
                 && world.resolve(&path) == path
             {
@@ -331,14 +489,79 @@ pub fn secrets_below(dir: &Path, scope: &Scope, world: &dyn World, accept: &dyn 
 
 /// Shell start-up files and the like, in a home directory.
 const HOME_STARTUP: &[&str] = &[
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
-    ".zprofile", ".zlogin", ".zlogout", ".cshrc", ".tcshrc", ".login", ".kshrc", ".inputrc", ".xprofile", ".xinitrc",
-    ".xsession", ".xsessionrc", ".xsessionrc", ".pam_environment", ".vimrc", ".gvimrc", ".emacs", ".emacs.el",
-    ".tmux.conf", ".screenrc", ".gdbinit", ".lldbinit", ".pythonrc", ".pythonrc.py", ".pythonstartup", ".irbrc", ".pryrc", ".wgetrc", ".curlrc",
-    ".gitconfig", ".hgrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pip", ".condarc", ".gemrc", ".netrc",
-    ".claude.json", ".mcp.json", ".rhosts", ".forward", ".plan", ".asoundrc", ".selected_editor", ".bunfig.toml",
-    ".nanorc", ".exrc", ".ideavimrc", ".sqliterc", ".psqlrc", ".my.cnf", ".toprc", ".dmrc", ".editrc", ".rprofile",
-    ".renviron", ".juliarc.jl", ".ghci", ".octaverc", ".perldb", ".rustup", ".asdfrc", ".tool-versions-hooks",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".kshrc",
+    ".inputrc",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
+    ".xsessionrc",
+    ".xsessionrc",
+    ".pam_environment",
+    ".vimrc",
+    ".gvimrc",
+    ".emacs",
+    ".emacs.el",
+    ".tmux.conf",
+    ".screenrc",
+    ".gdbinit",
+    ".lldbinit",
+    ".pythonrc",
+    ".pythonrc.py",
+    ".pythonstartup",
+    ".irbrc",
+    ".pryrc",
+    ".wgetrc",
+    ".curlrc",
+    ".gitconfig",
+    ".hgrc",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".pip",
+    ".condarc",
+    ".gemrc",
+    ".netrc",
+    ".claude.json",
+    ".mcp.json",
+    ".rhosts",
+    ".forward",
+    ".plan",
+    ".asoundrc",
+    ".selected_editor",
+    ".bunfig.toml",
+    ".nanorc",
+    ".exrc",
+    ".ideavimrc",
+    ".sqliterc",
+    ".psqlrc",
+    ".my.cnf",
+    ".toprc",
+    ".dmrc",
+    ".editrc",
+    ".rprofile",
+    ".renviron",
+    ".juliarc.jl",
+    ".ghci",
+    ".octaverc",
+    ".perldb",
+    ".rustup",
+    ".asdfrc",
+    ".tool-versions-hooks",
 ];
 
 /// Directories in a home directory whose content runs or is obeyed.
@@ -416,22 +639,82 @@ const HOME_DIRS: &[&[&str]] = &[
 
 /// Files an agent obeys, wherever they lie.
 const AGENT_NAMES: &[&str] = &[
-    "claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "qwen.md", "crush.md", "warp.md", ".cursorrules",
-    ".windsurfrules", ".clinerules", ".roorules", ".goosehints", ".mcp.json", "mcp.json", ".claude.json", "copilot-instructions.md",
-    ".rules", ".aider.conf.yml", "managed-settings.json", "managed-mcp.json", "jess.toml", "conventions.md", "opencode.json",
-    ".claudeignore", ".cursorignore", ".mcp.jsonc",
+    "claude.md",
+    "claude.local.md",
+    "agents.md",
+    "agents.override.md",
+    "gemini.md",
+    "qwen.md",
+    "crush.md",
+    "warp.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".clinerules",
+    ".roorules",
+    ".goosehints",
+    ".mcp.json",
+    "mcp.json",
+    ".claude.json",
+    "copilot-instructions.md",
+    ".rules",
+    ".aider.conf.yml",
+    "managed-settings.json",
+    "managed-mcp.json",
+    "jess.toml",
+    "conventions.md",
+    "opencode.json",
+    ".claudeignore",
+    ".cursorignore",
+    ".mcp.jsonc",
 ];
 
 /// Directories an agent obeys, wherever they lie.
-const AGENT_DIRS: &[&str] =
-    &[".claude", ".claude-plugin", ".cursor", ".windsurf", ".clinerules", ".roo", ".codex", ".gemini", ".kiro", ".continue", ".amazonq", ".agents", ".opencode", ".github/instructions", ".junie"];
+const AGENT_DIRS: &[&str] = &[
+    ".claude",
+    ".claude-plugin",
+    ".cursor",
+    ".windsurf",
+    ".clinerules",
+    ".roo",
+    ".codex",
+    ".gemini",
+    ".kiro",
+    ".continue",
+    ".amazonq",
+    ".agents",
+    ".opencode",
+    ".github/instructions",
+    ".junie",
+];
 
 /// Files of a project that run by themselves.
 const RUNS_NAMES: &[&str] = &[
-    ".gitlab-ci.yml", ".gitlab-ci.yaml", "jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml",
-    ".drone.yml", "appveyor.yml", ".appveyor.yml", "cloudbuild.yaml", "buildspec.yml", ".woodpecker.yml", ".pre-commit-config.yaml",
-    ".pre-commit-config.yml", "lefthook.yml", ".lefthook.yml", "lefthook.yaml", ".lintstagedrc", ".huskyrc", ".envrc", "sitecustomize.py",
-    "usercustomize.py", ".gitconfig", ".cirrus.yml", "codemagic.yaml", ".overcommit.yml",
+    ".gitlab-ci.yml",
+    ".gitlab-ci.yaml",
+    "jenkinsfile",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    ".travis.yml",
+    ".drone.yml",
+    "appveyor.yml",
+    ".appveyor.yml",
+    "cloudbuild.yaml",
+    "buildspec.yml",
+    ".woodpecker.yml",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    "lefthook.yaml",
+    ".lintstagedrc",
+    ".huskyrc",
+    ".envrc",
+    "sitecustomize.py",
+    "usercustomize.py",
+    ".gitconfig",
+    ".cirrus.yml",
+    "codemagic.yaml",
+    ".overcommit.yml",
 ];
 
 /// What a write to `path` (as [`meanings`] gives it) would change that it must not, if anything.
@@ -446,29 +729,50 @@ pub fn protected(path: &Path, scope: &Scope) -> Option<Protected> {
         return Some("a file that an agent obeys");
     }
     if let Some(at) = refs.iter().position(|p| *p == ".git")
-        && !matches!(refs.get(at + 1), None | Some(&"commit_editmsg" | &"merge_msg" | &"info" | &"description"))
-        || refs.ends_with(&[".git", "info", "attributes"])
+        && !matches!(refs.get(at + 1), None | Some(&"commit_editmsg" | &"merge_msg" | &"description"))
+        && refs.get(at + 1..) != Some(&["info", "exclude"])
     {
         return Some("git's own configuration, hooks or objects");
     }
-    if refs.windows(2).any(|w| matches!(w, [".github", "workflows" | "actions"] | [".circleci", _] | [".buildkite", _] | [".woodpecker", _] | [".gitea", "workflows"] | [".forgejo", "workflows"])) {
+    if refs.windows(2).any(|w| {
+        matches!(
+            w,
+            [".github", "workflows" | "actions"]
+                | [".circleci", _]
+                | [".buildkite", _]
+                | [".woodpecker", _]
+                | [".gitea", "workflows"]
+                | [".forgejo", "workflows"]
+        )
+    }) {
         return Some("a file that continuous integration runs");
     }
     if RUNS_NAMES.contains(&name) {
         return Some("a file that runs by itself");
     }
     if refs.iter().any(|p| matches!(*p, ".husky" | ".githooks" | ".devcontainer"))
-        || refs.windows(2).any(|w| matches!(w, [".vscode", "tasks.json" | "settings.json" | "launch.json" | "mcp.json"] | [".idea", "workspace.xml" | "runconfigurations"] | ["site-packages" | "dist-packages", _]) && (w[0] != "site-packages" && w[0] != "dist-packages" || name.ends_with(".pth")))
+        || refs.windows(2).any(|w| {
+            matches!(
+                w,
+                [".vscode", "tasks.json" | "settings.json" | "launch.json" | "mcp.json"]
+                    | [".idea", "workspace.xml" | "runconfigurations"]
+                    | ["site-packages" | "dist-packages", _]
+            ) && (w[0] != "site-packages" && w[0] != "dist-packages" || name.ends_with(".pth"))
+        })
     {
         return Some("a file that runs by itself");
     }
     for home in [scope.home.as_path(), Path::new("/root")] {
         if let Ok(rest) = path.strip_prefix(home) {
-            let rest: Vec<String> = rest.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
+            let rest: Vec<String> =
+                rest.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
             if rest.len() == 1 && HOME_STARTUP.contains(&fold(&rest[0]).as_str()) {
                 return Some("a start-up or configuration file of the operator");
             }
-            if HOME_DIRS.iter().any(|d| rest.len() >= d.len() && d.iter().zip(&rest).all(|(a, b)| fold(a) == fold(b))) {
+            if HOME_DIRS
+                .iter()
+                .any(|d| rest.len() >= d.len() && d.iter().zip(&rest).all(|(a, b)| fold(a) == fold(b)))
+            {
                 return Some("a start-up or configuration file of the operator");
             }
         }
@@ -476,7 +780,8 @@ pub fn protected(path: &Path, scope: &Scope) -> Option<Protected> {
     if name == "authorized_keys" || name == "authorized_keys2" {
         return Some("a file that grants access");
     }
-    if scope.home.parent() == path.parent() && path != scope.home && path.parent() == Some(Path::new("/home")) {
+    if scope.home.parent() == path.parent() && path != scope.home && path.parent() == Some(Path::new("/home"))
+    {
         return Some("another user's home");
     }
     system(&refs)
@@ -494,16 +799,39 @@ fn agent_scratch(parts: &[&str]) -> bool {
 fn system(parts: &[&str]) -> Option<Protected> {
     match parts {
         [] => Some("the root directory"),
-        ["etc" | "usr" | "bin" | "sbin" | "lib" | "lib32" | "lib64" | "boot" | "sys" | "opt" | "root" | "system" | "library" | "efi", ..] => {
-            Some("a system file")
+        [
+            "etc" | "usr" | "bin" | "sbin" | "lib" | "lib32" | "lib64" | "boot" | "sys" | "opt" | "root"
+            | "system" | "library" | "efi",
+            ..,
+        ] => Some("a system file"),
+        ["var", "spool", ..]
+        | ["var", "lib", ..]
+        | ["var", "www", ..]
+        | ["var"]
+        | ["var", "log", ..]
+        | ["home"] => Some("a system file"),
+        ["proc", rest @ ..] if !matches!(rest, [_, "fd", ..]) => Some("a kernel interface"),
+        ["dev", d, ..] => (!matches!(
+            *d,
+            "null"
+                | "zero"
+                | "full"
+                | "stdout"
+                | "stderr"
+                | "stdin"
+                | "tty"
+                | "fd"
+                | "shm"
+                | "pts"
+                | "tcp"
+                | "udp"
+                | "random"
+                | "urandom"
+        ))
+        .then_some("a device"),
+        ["run", "user", _, rest @ ..] => {
+            matches!(rest, ["jess", ..] | ["systemd", ..] | ["bus"]).then_some("a system socket")
         }
-        ["var", "spool", ..] | ["var", "lib", ..] | ["var", "www", ..] | ["var"] | ["var", "log", ..] | ["home"] => {
-            Some("a system file")
-        }
-        ["proc", rest @ ..] if !matches!(rest, [_, "fd", ..] | ["self", "fd", ..]) => Some("a kernel interface"),
-        ["dev", d, ..] => (!matches!(*d, "null" | "zero" | "full" | "stdout" | "stderr" | "stdin" | "tty" | "fd" | "shm" | "pts" | "tcp" | "udp" | "random" | "urandom"))
-            .then_some("a device"),
-        ["run", "user", _, rest @ ..] => matches!(rest, ["jess", ..] | ["systemd", ..] | ["bus"]).then_some("a system socket"),
         ["run", ..] => Some("a system file"),
         _ => None,
     }
@@ -536,9 +864,20 @@ mod tests {
     #[test]
     fn secrets_are_known_by_name_and_place() {
         for path in [
-            "/home/u/p/.env", "/home/u/p/a/.env.production", "/home/u/.ssh/id_rsa", "/root/.ssh/deploy", "/home/u/.aws/credentials",
-            "/home/u/p/.ENV", "/proc/1/environ", "/etc/shadow", "/home/u/.config/gh/hosts.yml", "/home/u/.npmrc",
-            "/home/u/p/server.key", "/home/u/p/terraform.tfstate", "/home/u/p/config/secrets.yml", "/home/u/p/prod.env",
+            "/home/u/p/.env",
+            "/home/u/p/a/.env.production",
+            "/home/u/.ssh/id_rsa",
+            "/root/.ssh/deploy",
+            "/home/u/.aws/credentials",
+            "/home/u/p/.ENV",
+            "/proc/1/environ",
+            "/etc/shadow",
+            "/home/u/.config/gh/hosts.yml",
+            "/home/u/.npmrc",
+            "/home/u/p/server.key",
+            "/home/u/p/terraform.tfstate",
+            "/home/u/p/config/secrets.yml",
+            "/home/u/p/prod.env",
             "/home/u/p/.e\u{200b}nv",
         ] {
             assert!(secret(Path::new(path), &scope()).is_some(), "{path}");
@@ -548,9 +887,17 @@ mod tests {
     #[test]
     fn look_alikes_are_not_secrets() {
         for path in [
-            "/home/u/p/.env.example", "/home/u/p/src/env.ts", "/home/u/p/src/credentials.rs", "/home/u/p/.npmrc",
-            "/home/u/.ssh/id_rsa.pub", "/home/u/.ssh/known_hosts", "/home/u/p/token.rs", "/home/u/p/.environment/x",
-            "/home/u/p/cacert.pem", "/home/u/p/docs/secrets.md", "/home/u/p/environment.yml",
+            "/home/u/p/.env.example",
+            "/home/u/p/src/env.ts",
+            "/home/u/p/src/credentials.rs",
+            "/home/u/p/.npmrc",
+            "/home/u/.ssh/id_rsa.pub",
+            "/home/u/.ssh/known_hosts",
+            "/home/u/p/token.rs",
+            "/home/u/p/.environment/x",
+            "/home/u/p/cacert.pem",
+            "/home/u/p/docs/secrets.md",
+            "/home/u/p/environment.yml",
         ] {
             assert!(secret(Path::new(path), &scope()).is_none(), "{path}");
         }
@@ -559,13 +906,29 @@ mod tests {
     #[test]
     fn what_runs_or_is_obeyed_later_is_protected() {
         for path in [
-            "/home/u/.bashrc", "/home/u/p/.claude/settings.json", "/home/u/p/sub/CLAUDE.md", "/home/u/p/.git/hooks/pre-commit",
-            "/home/u/p/.github/workflows/x.yml", "/etc/cron.d/x", "/home/u/.local/bin/git", "/home/u/p/.mcp.json",
-            "/home/u/.config/systemd/user/x.service", "/dev/sda", "/usr/bin/git", "/home/u/p/.git/config",
+            "/home/u/.bashrc",
+            "/home/u/p/.claude/settings.json",
+            "/home/u/p/sub/CLAUDE.md",
+            "/home/u/p/.git/hooks/pre-commit",
+            "/home/u/p/.github/workflows/x.yml",
+            "/etc/cron.d/x",
+            "/home/u/.local/bin/git",
+            "/home/u/p/.mcp.json",
+            "/home/u/.config/systemd/user/x.service",
+            "/dev/sda",
+            "/usr/bin/git",
+            "/home/u/p/.git/config",
         ] {
             assert!(protected(Path::new(path), &scope()).is_some(), "{path}");
         }
-        for path in ["/home/u/p/src/main.rs", "/home/u/p/README.md", "/tmp/x", "/dev/null", "/home/u/p/.gitignore", "/home/u/p/docs/a.md"] {
+        for path in [
+            "/home/u/p/src/main.rs",
+            "/home/u/p/README.md",
+            "/tmp/x",
+            "/dev/null",
+            "/home/u/p/.gitignore",
+            "/home/u/p/docs/a.md",
+        ] {
             assert!(protected(Path::new(path), &scope()).is_none(), "{path}");
         }
     }

@@ -7,9 +7,27 @@ use std::path::Path;
 
 /// Tools of the client that neither touch files nor leave the machine.
 const INNER: &[&str] = &[
-    "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskStop", "TaskOutput", "ToolSearch", "ListAgents",
-    "ReportFindings", "ScheduleWakeup", "StructuredOutput", "ExitPlanMode", "EnterPlanMode", "AskUserQuestion", "Skill", "KillShell",
-    "BashOutput", "DeferredToolPlaceholder", "SendMessage",
+    "TodoWrite",
+    "TodoRead",
+    "TaskCreate",
+    "TaskUpdate",
+    "TaskList",
+    "TaskGet",
+    "TaskStop",
+    "TaskOutput",
+    "ToolSearch",
+    "ListAgents",
+    "ReportFindings",
+    "ScheduleWakeup",
+    "StructuredOutput",
+    "ExitPlanMode",
+    "EnterPlanMode",
+    "AskUserQuestion",
+    "Skill",
+    "KillShell",
+    "BashOutput",
+    "DeferredToolPlaceholder",
+    "SendMessage",
 ];
 
 /// What may be said about a call of `tool` with `input`.
@@ -17,14 +35,18 @@ pub fn judge(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Dec
     match tool {
         "Bash" | "Monitor" | "PowerShell" => command(tool, input, scope, world),
         "Read" => required(tool, input, "file_path", |p| read(p, scope, world)),
-        "Edit" | "MultiEdit" => required(tool, input, "file_path", |p| read(p, scope, world).or(write(p, scope, world))),
+        "Edit" | "MultiEdit" => {
+            required(tool, input, "file_path", |p| read(p, scope, world).or(write(p, scope, world)))
+        }
         "Write" => required(tool, input, "file_path", |p| {
             write(p, scope, world).or(match read(p, scope, world) {
                 seen if seen.rule == "secret.read" && !exists(p, scope, world) => Decision::SILENT,
                 seen => seen,
             })
         }),
-        "NotebookEdit" => required(tool, input, "notebook_path", |p| read(p, scope, world).or(write(p, scope, world))),
+        "NotebookEdit" => {
+            required(tool, input, "notebook_path", |p| read(p, scope, world).or(write(p, scope, world)))
+        }
         "NotebookRead" => required(tool, input, "notebook_path", |p| read(p, scope, world)),
         "LS" => required(tool, input, "path", |_| Decision::SILENT),
         "Glob" => glob(input, scope, world),
@@ -50,7 +72,10 @@ fn required(tool: &str, input: &Value, key: &str, judge: impl FnOnce(&str) -> De
             Decision::deny("input.nul", format!("{tool}: `{key}` holds a NUL byte. Give a plain value."))
         }
         Some(text) if !text.is_empty() => judge(text),
-        _ => Decision::deny("input.malformed", format!("{tool}: `{key}` is missing, empty or not a text, so the call cannot be judged.")),
+        _ => Decision::deny(
+            "input.malformed",
+            format!("{tool}: `{key}` is missing, empty or not a text, so the call cannot be judged."),
+        ),
     }
 }
 
@@ -58,27 +83,41 @@ fn command(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decis
     let seen = required(tool, input, "command", |c| shell::judge(c, scope, world));
     let unsandboxed = match input.get("dangerouslyDisableSandbox") {
         None | Some(Value::Bool(false) | Value::Null) => Decision::SILENT,
-        Some(_) => Decision::ask("guard.sandbox", "The call asks to leave the client's sandbox. Run it without dangerouslyDisableSandbox."),
+        Some(_) => Decision::ask(
+            "guard.sandbox",
+            "The call asks to leave the client's sandbox. Run it without dangerouslyDisableSandbox.",
+        ),
     };
     seen.or(unsandboxed)
 }
 
 pub(super) fn shown(path: &Path) -> String {
-    let text: String = path.to_string_lossy().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(200).collect();
+    let text: String = path
+        .to_string_lossy()
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .take(200)
+        .collect();
     text
 }
 
 pub(super) fn secret_denied(path: &Path, what: &str) -> Decision {
     Decision::deny(
         "secret.read",
-        format!("{} is {what} and must not be read. Work from its template or ask the person for the one value you need.", shown(path)),
+        format!(
+            "{} is {what} and must not be read. Work from its template or ask the person for the one value you need.",
+            shown(path)
+        ),
     )
 }
 
 pub(super) fn protected_denied(path: &Path, what: &str) -> Decision {
     Decision::deny(
         "protected.write",
-        format!("{} is {what}; agents do not change it. Describe the change to the person instead.", shown(path)),
+        format!(
+            "{} is {what}; agents do not change it. Describe the change to the person instead.",
+            shown(path)
+        ),
     )
 }
 
@@ -111,7 +150,10 @@ fn root(input: &Value, scope: &Scope, world: &dyn World) -> Result<Vec<std::path
     match input.get("path") {
         None | Some(Value::Null) => Ok(vec![scope.cwd.clone()]),
         Some(Value::String(p)) if !p.contains('\0') => Ok(paths::meanings(p, &scope.cwd, scope, world)),
-        Some(_) => Err(Decision::deny("input.malformed", "`path` is not a plain text, so the call cannot be judged.")),
+        Some(_) => Err(Decision::deny(
+            "input.malformed",
+            "`path` is not a plain text, so the call cannot be judged.",
+        )),
     }
 }
 
@@ -121,7 +163,10 @@ fn glob(input: &Value, scope: &Scope, world: &dyn World) -> Decision {
         Err(denied) => return denied,
     };
     let Some(pattern) = input.get("pattern").and_then(Value::as_str) else {
-        return Decision::deny("input.malformed", "Glob: `pattern` is missing or not a text, so the call cannot be judged.");
+        return Decision::deny(
+            "input.malformed",
+            "Glob: `pattern` is missing or not a text, so the call cannot be judged.",
+        );
     };
     // Names are no secret by themselves, but a listing of a place of secrets has no other use.
     let fixed = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
@@ -144,7 +189,10 @@ fn grep(input: &Value, scope: &Scope, world: &dyn World) -> Decision {
         Err(denied) => return denied,
     };
     let Some(pattern) = input.get("pattern").and_then(Value::as_str) else {
-        return Decision::deny("input.malformed", "Grep: `pattern` is missing or not a text, so the call cannot be judged.");
+        return Decision::deny(
+            "input.malformed",
+            "Grep: `pattern` is missing or not a text, so the call cannot be judged.",
+        );
     };
     let content = input.get("output_mode").and_then(Value::as_str) == Some("content");
     let filter = input.get("glob").and_then(Value::as_str);
@@ -155,7 +203,13 @@ fn grep(input: &Value, scope: &Scope, world: &dyn World) -> Decision {
         if let Some(filter) = filter {
             let dots = filter.split([',', '{', '}', '/']).any(|f| f.starts_with('.') || f.contains("env"));
             let hit = paths::secrets_below(root, scope, world, &|p| {
-                p.file_name().is_some_and(|n| filter.split([',', '{', '}', '/', ' ']).any(|f| !f.is_empty() && f.contains(|c: char| c.is_alphanumeric()) && shell::glob_matches(f, &n.to_string_lossy())))
+                p.file_name().is_some_and(|n| {
+                    filter.split([',', '{', '}', '/', ' ']).any(|f| {
+                        !f.is_empty()
+                            && f.contains(|c: char| c.is_alphanumeric())
+                            && shell::glob_matches(f, &n.to_string_lossy())
+                    })
+                })
             });
             if let Some(p) = hit.first() {
                 return secret_denied(p, "a secret file that the glob selects");
@@ -164,10 +218,16 @@ fn grep(input: &Value, scope: &Scope, world: &dyn World) -> Decision {
                 return secret_denied(Path::new(filter), "a pattern for secret files");
             }
         }
-        if content && shell::seeks_secrets(pattern) && filter.is_none() && input.get("type").is_none_or(Value::is_null) {
+        if content
+            && shell::seeks_secrets(pattern)
+            && filter.is_none()
+            && input.get("type").is_none_or(Value::is_null)
+        {
             let ignored = world.read(&scope.project.join(".gitignore")).unwrap_or_default();
             let hit = paths::secrets_below(root, scope, world, &|p| {
-                p.file_name().is_some_and(|n| !ignored.lines().any(|l| l.trim().trim_start_matches('/') == n.to_string_lossy()))
+                p.file_name().is_some_and(|n| {
+                    !ignored.lines().any(|l| l.trim().trim_start_matches('/') == n.to_string_lossy())
+                })
             });
             if let Some(p) = hit.first() {
                 return secret_denied(p, "a secret file that the search would print");
@@ -179,10 +239,14 @@ fn grep(input: &Value, scope: &Scope, world: &dyn World) -> Decision {
 
 fn agent(input: &Value) -> Decision {
     match input.get("mode").or_else(|| input.get("permission_mode")).or_else(|| input.get("permissionMode")) {
-        Some(Value::String(m)) if m.to_lowercase().contains("bypass") || m.to_lowercase().contains("skip") => Decision::ask(
-            "agent.bypass",
-            "The subagent would run without permission checks. Start it in the session's own mode.",
-        ),
+        Some(Value::String(m))
+            if m.to_lowercase().contains("bypass") || m.to_lowercase().contains("skip") =>
+        {
+            Decision::ask(
+                "agent.bypass",
+                "The subagent would run without permission checks. Start it in the session's own mode.",
+            )
+        }
         _ => Decision::SILENT,
     }
 }

@@ -20,11 +20,49 @@ const DATA_LABEL: usize = 30;
 
 /// Hosts that exist to collect what is sent to them.
 const COLLECTORS: &[&str] = &[
-    "webhook.site", "requestbin.com", "requestbin.net", "pipedream.net", "beeceptor.com", "burpcollaborator.net",
-    "oastify.com", "interact.sh", "oast.fun", "oast.live", "oast.me", "oast.online", "oast.pro", "oast.site",
-    "requestcatcher.com", "dnslog.cn", "ceye.io", "canarytokens.com", "hookbin.com", "transfer.sh", "file.io", "0x0.st",
-    "termbin.com", "ix.io", "sprunge.us", "ptpb.pw", "bashupload.com", "temp.sh", "gofile.io", "anonfiles.com", "x0.at",
-    "paste.rs", "catbox.moe", "tmpfiles.org", "webhookinbox.com", "mockbin.org", "postb.in", "ngrok.io", "ngrok.app", "ngrok-free.app", "trycloudflare.com", "loca.lt", "serveo.net",
+    "webhook.site",
+    "requestbin.com",
+    "requestbin.net",
+    "pipedream.net",
+    "beeceptor.com",
+    "burpcollaborator.net",
+    "oastify.com",
+    "interact.sh",
+    "oast.fun",
+    "oast.live",
+    "oast.me",
+    "oast.online",
+    "oast.pro",
+    "oast.site",
+    "requestcatcher.com",
+    "dnslog.cn",
+    "ceye.io",
+    "canarytokens.com",
+    "hookbin.com",
+    "transfer.sh",
+    "file.io",
+    "0x0.st",
+    "termbin.com",
+    "ix.io",
+    "sprunge.us",
+    "ptpb.pw",
+    "bashupload.com",
+    "temp.sh",
+    "gofile.io",
+    "anonfiles.com",
+    "x0.at",
+    "paste.rs",
+    "catbox.moe",
+    "tmpfiles.org",
+    "webhookinbox.com",
+    "mockbin.org",
+    "postb.in",
+    "ngrok.io",
+    "ngrok.app",
+    "ngrok-free.app",
+    "trycloudflare.com",
+    "loca.lt",
+    "serveo.net",
 ];
 
 /// What may be said about fetching `address`.
@@ -42,14 +80,18 @@ pub fn fetch(address: &str, by: Fetcher) -> Decision {
         return match by {
             Fetcher::Tool if url.scheme() != "data" && url.scheme() != "about" => Decision::deny(
                 "web.scheme",
-                format!("Only http and https addresses may be fetched, not {}:. Use the Read tool for files.", url.scheme()),
+                format!(
+                    "Only http and https addresses may be fetched, not {}:. Use the Read tool for files.",
+                    url.scheme()
+                ),
             ),
             _ => Decision::SILENT,
         };
     }
     let mut answer = host(&url, by);
     if !url.username().is_empty() || url.password().is_some() {
-        answer = answer.or(Decision::ask("web.userinfo", "The address carries a user name or password. Leave it out."));
+        answer = answer
+            .or(Decision::ask("web.userinfo", "The address carries a user name or password. Leave it out."));
     }
     answer.or(data(&url))
 }
@@ -71,8 +113,14 @@ fn host(url: &Url, by: Fetcher) -> Decision {
 /// A name that leads to the machine, its network or its cloud's metadata.
 fn domain(name: &str, port: u16, by: Fetcher) -> Decision {
     let name = name.trim_end_matches('.').to_lowercase();
-    if matches!(name.as_str(), "metadata.google.internal" | "metadata" | "instance-data" | "metadata.azure.internal" | "metadata.packet.net")
-        || name.starts_with("instance-data.")
+    if matches!(
+        name.as_str(),
+        "metadata.google.internal"
+            | "metadata"
+            | "instance-data"
+            | "metadata.azure.internal"
+            | "metadata.packet.net"
+    ) || name.starts_with("instance-data.")
         || name.ends_with(".nip.io")
         || name.ends_with(".sslip.io")
         || name.ends_with(".xip.io")
@@ -82,19 +130,40 @@ fn domain(name: &str, port: u16, by: Fetcher) -> Decision {
         || name.starts_with("kubernetes.default")
         || name == "rebind.network"
     {
-        return Decision::deny("web.metadata", "The name leads to the machine's or the cloud's own services.");
+        return Decision::deny(
+            "web.metadata",
+            "The name leads to the machine's or the cloud's own services.",
+        );
     }
-    if name == "localhost" || name.ends_with(".localhost") || name == "ip6-localhost" || name == "host.docker.internal" {
+    if name == "localhost"
+        || name.ends_with(".localhost")
+        || name == "ip6-localhost"
+        || name == "host.docker.internal"
+    {
         return loopback(port, by);
     }
-    if by == Fetcher::Tool && (!name.contains('.') || [".local", ".internal", ".lan", ".intranet", ".corp", ".home", ".arpa"].iter().any(|e| name.ends_with(e))) {
-        return Decision::ask("web.private", "The name belongs to the private network. A person has to agree.");
+    if by == Fetcher::Tool
+        && (!name.contains('.')
+            || [".local", ".internal", ".lan", ".intranet", ".corp", ".home", ".arpa"]
+                .iter()
+                .any(|e| name.ends_with(e)))
+    {
+        return Decision::ask(
+            "web.private",
+            "The name belongs to the private network. A person has to agree.",
+        );
     }
     if COLLECTORS.iter().any(|c| name == *c || name.ends_with(&format!(".{c}"))) {
-        return Decision::ask("web.collector", format!("{name} collects whatever is sent to it. A person has to agree."));
+        return Decision::ask(
+            "web.collector",
+            format!("{name} collects whatever is sent to it. A person has to agree."),
+        );
     }
     if encoded_host(&name) {
-        return Decision::deny("web.data", "The host name carries encoded data. Fetch a page by its ordinary address.");
+        return Decision::deny(
+            "web.data",
+            "The host name carries encoded data. Fetch a page by its ordinary address.",
+        );
     }
     Decision::SILENT
 }
@@ -112,15 +181,26 @@ pub fn encoded_host(name: &str) -> bool {
 fn encoded(text: &str) -> bool {
     let hex = text.bytes().all(|b| b.is_ascii_hexdigit());
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    hex || (!text.contains('-') && digits * 8 >= text.len() && text.bytes().all(|b| b.is_ascii_alphanumeric()))
+    hex || (!text.contains('-')
+        && digits * 8 >= text.len()
+        && text.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
 fn loopback(port: u16, by: Fetcher) -> Decision {
-    let service = matches!(port, 2375 | 2376 | 2379 | 2380 | 6443 | 8001 | 10250 | 10255 | 9229 | 9222 | 5555);
+    let service =
+        matches!(port, 2375 | 2376 | 2379 | 2380 | 6443 | 8001 | 10250 | 10255 | 9229 | 9222 | 5555);
     match by {
         Fetcher::Command if !service => Decision::SILENT,
-        Fetcher::Command => Decision::ask("web.loopback", format!("Port {port} of this machine controls it (containers, cluster or debugger). A person has to agree.")),
-        Fetcher::Tool => Decision::deny("web.loopback", "The address is this machine itself. Use a command for a server of your own."),
+        Fetcher::Command => Decision::ask(
+            "web.loopback",
+            format!(
+                "Port {port} of this machine controls it (containers, cluster or debugger). A person has to agree."
+            ),
+        ),
+        Fetcher::Tool => Decision::deny(
+            "web.loopback",
+            "The address is this machine itself. Use a command for a server of your own.",
+        ),
     }
 }
 
@@ -130,25 +210,49 @@ fn address(ip: IpAddr, port: u16, by: Fetcher) -> Decision {
         v4 => v4,
     };
     let metadata = match ip {
-        IpAddr::V4(v4) => v4.is_link_local() || v4 == Ipv4Addr::new(100, 100, 100, 200) || v4 == Ipv4Addr::new(192, 0, 0, 192) || v4 == Ipv4Addr::new(168, 63, 129, 16),
-        IpAddr::V6(v6) => (v6.segments()[0] & 0xffc0) == 0xfe80 || v6.segments()[..2] == [0xfd00, 0x0ec2] || v6.segments()[..3] == [0xfd20, 0x00ce, 0],
+        IpAddr::V4(v4) => {
+            v4.is_link_local()
+                || v4 == Ipv4Addr::new(100, 100, 100, 200)
+                || v4 == Ipv4Addr::new(192, 0, 0, 192)
+                || v4 == Ipv4Addr::new(168, 63, 129, 16)
+        }
+        IpAddr::V6(v6) => {
+            (v6.segments()[0] & 0xffc0) == 0xfe80
+                || v6.segments()[..2] == [0xfd00, 0x0ec2]
+                || v6.segments()[..3] == [0xfd20, 0x00ce, 0]
+        }
     };
     if metadata {
-        return Decision::deny("web.metadata", "The address belongs to the cloud's metadata service or the link. It hands out credentials.");
+        return Decision::deny(
+            "web.metadata",
+            "The address belongs to the cloud's metadata service or the link. It hands out credentials.",
+        );
     }
     let (own, private) = match ip {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();
-            (v4.is_loopback() || a == 0, v4.is_private() || v4.is_broadcast() || v4.is_multicast() || (a == 100 && (64..128).contains(&b)) || a >= 240)
+            (
+                v4.is_loopback() || a == 0,
+                v4.is_private()
+                    || v4.is_broadcast()
+                    || v4.is_multicast()
+                    || (a == 100 && (64..128).contains(&b))
+                    || a >= 240,
+            )
         }
-        IpAddr::V6(v6) => (v6.is_loopback() || v6.is_unspecified(), (v6.segments()[0] & 0xfe00) == 0xfc00 || v6.is_multicast()),
+        IpAddr::V6(v6) => (
+            v6.is_loopback() || v6.is_unspecified(),
+            (v6.segments()[0] & 0xfe00) == 0xfc00 || v6.is_multicast(),
+        ),
     };
     if own {
         return loopback(port, by);
     }
     match by {
         Fetcher::Tool if private => Decision::deny("web.private", "The address lies in a private network."),
-        Fetcher::Tool => Decision::ask("web.literal", "The address is a number, not a name. A person has to agree."),
+        Fetcher::Tool => {
+            Decision::ask("web.literal", "The address is a number, not a name. A person has to agree.")
+        }
         Fetcher::Command => Decision::SILENT,
     }
 }
@@ -172,11 +276,21 @@ fn data(url: &Url) -> Decision {
         return Decision::deny("web.secret", "The address carries something shaped like a credential.");
     }
     let run = |text: &str| {
-        text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '_' | '=' | '%')))
-            .any(|r| r.len() >= DATA_RUN && r.matches('-').count() * 12 < r.len() && r.matches('+').count() * 5 < r.len() && r.matches('_').count() * 12 < r.len() && r.matches("%20").count() * 12 < r.len())
+        text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '_' | '=' | '%'))).any(
+            |r| {
+                r.len() >= DATA_RUN
+                    && r.matches('-').count() * 12 < r.len()
+                    && r.matches('+').count() * 5 < r.len()
+                    && r.matches('_').count() * 12 < r.len()
+                    && r.matches("%20").count() * 12 < r.len()
+            },
+        )
     };
     if run(rest) {
-        return Decision::ask("web.data", "The address carries a long piece of encoded data. A person has to agree.");
+        return Decision::ask(
+            "web.data",
+            "The address carries a long piece of encoded data. A person has to agree.",
+        );
     }
     Decision::SILENT
 }
@@ -189,10 +303,23 @@ mod tests {
     #[test]
     fn addresses_of_the_machine_and_its_cloud_are_stopped_in_every_spelling() {
         for a in [
-            "http://169.254.169.254/latest/", "http://0xa9fea9fe/", "http://2852039166/", "http://0251.0376.0251.0376/",
-            "http://[::ffff:169.254.169.254]/", "http://[fd00:ec2::254]/", "http://metadata.google.internal/", "http://localhost:8080/",
-            "http://127.1/", "http://[::1]/", "http://10.0.0.1/", "http://0/", "file:///etc/passwd", "http://169.254.169.254.nip.io/",
-            "http://LOCALHOST./", "http://[64:ff9b::a9fe:a9fe]/", "ht!tp:///[::",
+            "http://169.254.169.254/latest/",
+            "http://0xa9fea9fe/",
+            "http://2852039166/",
+            "http://0251.0376.0251.0376/",
+            "http://[::ffff:169.254.169.254]/",
+            "http://[fd00:ec2::254]/",
+            "http://metadata.google.internal/",
+            "http://localhost:8080/",
+            "http://127.1/",
+            "http://[::1]/",
+            "http://10.0.0.1/",
+            "http://0/",
+            "file:///etc/passwd",
+            "http://169.254.169.254.nip.io/",
+            "http://LOCALHOST./",
+            "http://[64:ff9b::a9fe:a9fe]/",
+            "ht!tp:///[::",
         ] {
             assert!(fetch(a, Fetcher::Tool).verdict >= Verdict::Ask, "{a}");
         }
@@ -201,7 +328,8 @@ mod tests {
     #[test]
     fn ordinary_pages_are_silent() {
         for a in [
-            "https://docs.rs/landlock/latest/landlock/", "https://github.com/rust-lang/rust/issues/12345",
+            "https://docs.rs/landlock/latest/landlock/",
+            "https://github.com/rust-lang/rust/issues/12345",
             "https://developer.mozilla.org/en-US/search?q=abort+controller",
             "https://github.com/a/b/commit/0123456789abcdef0123456789abcdef01234567",
             "https://a1b2c3.cloudfront.net/app.js",

@@ -1,1 +1,0 @@
-//! Placeholder until the trust owner's module lands.
