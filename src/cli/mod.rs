@@ -1,6 +1,7 @@
 //! The command line: one file per subcommand, arguments and printing only.
 
 mod hook;
+mod run;
 
 use crate::exit::Exit;
 use clap::{Parser, Subcommand};
@@ -16,6 +17,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Hook(hook::Args),
+    Run(run::Args),
 }
 
 /// Runs the command line `args` (the program name first) and says what to exit with.
@@ -29,6 +31,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     match Cli::try_parse_from(args) {
         Ok(cli) => match cli.command {
             Command::Hook(args) => hook::run(args),
+            Command::Run(args) => run::run(args),
         },
         Err(error) => usage(&error),
     }

@@ -1,0 +1,140 @@
+//! `jess run`: any command in the sandbox.
+
+use crate::exit::Exit;
+use crate::sandbox::{self, Access, Grant, Report, Spec, Stdin, Weakened, env};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Runs a command with nothing of the host but read-only system directories and what is granted.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Show this file or directory inside, read-only, at the same place
+    #[arg(long, value_name = "PATH")]
+    ro: Vec<PathBuf>,
+    /// Show this file or directory inside, writable, at the same place
+    #[arg(long, value_name = "PATH")]
+    rw: Vec<PathBuf>,
+    /// Pass a variable of this environment (K), or set one (K=V)
+    #[arg(long, value_name = "K[=V]")]
+    env: Vec<OsString>,
+    /// Stop the command after this many seconds: TERM, two seconds, KILL; exit 124
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Working directory inside [default: this one if granted, else the private HOME]
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Write a JSON report of the run to this file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command and exits with its status.
+pub fn run(args: Args) -> Exit {
+    let report_to = args.report.clone();
+    // Opened before anything runs, so that a report that can't be written stops the run, not its result.
+    let report_file = match report_to.as_deref().map(std::fs::File::create).transpose() {
+        Ok(file) => file,
+        Err(error) => {
+            let path = report_to.unwrap_or_default();
+            eprintln!("jess run: writing the report to {}: {error}; choose another --report", path.display());
+            return Exit::USAGE;
+        }
+    };
+    let spec = spec(args);
+    let (exit, report) = match sandbox::spawn(&spec, Weakened::none()) {
+        Ok(mut sandbox) => {
+            let result = sandbox.supervise();
+            (exit_of(&result), Report::new(&sandbox, &result))
+        }
+        Err(error) => {
+            eprintln!("jess run: {error}");
+            (error.exit(), Report::of_failure(&error))
+        }
+    };
+    if let Some(file) = report_file
+        && let Err(error) = serde_json::to_writer_pretty(file, &report)
+    {
+        eprintln!("jess run: writing the report: {error}");
+        return Exit::INTERNAL;
+    }
+    exit
+}
+
+fn exit_of(result: &Result<sandbox::Outcome, sandbox::Error>) -> Exit {
+    match result {
+        Ok(outcome) => {
+            for (name, stream) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
+                if stream.passed < stream.written {
+                    let dropped = stream.written - stream.passed;
+                    eprintln!(
+                        "jess run: {name} was cut at {} bytes; {dropped} more were dropped",
+                        stream.passed
+                    );
+                }
+            }
+            outcome.ending.exit()
+        }
+        Err(error) => {
+            eprintln!("jess run: {error}");
+            error.exit()
+        }
+    }
+}
+
+fn spec(args: Args) -> Spec {
+    let grant = |access| move |path| Grant { path, access };
+    let grants: Vec<Grant> = args
+        .ro
+        .into_iter()
+        .map(grant(Access::ReadOnly))
+        .chain(args.rw.into_iter().map(grant(Access::ReadWrite)))
+        .collect();
+    let mut environment = env::base(std::env::vars_os());
+    for variable in args.env {
+        set_variable(&mut environment, &variable);
+    }
+    let cwd = args.cwd.or_else(|| std::env::current_dir().ok().filter(|dir| is_granted(dir, &grants)));
+    Spec {
+        argv: args.command,
+        cwd,
+        env: environment,
+        grants,
+        stdin: Stdin::Copied,
+        timeout: args.timeout,
+        ..Spec::default()
+    }
+}
+
+/// `K=V` sets, `K` passes the caller's value if there is one.
+fn set_variable(environment: &mut Vec<(OsString, OsString)>, variable: &OsString) {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = variable.as_bytes();
+    match bytes.iter().position(|b| *b == b'=') {
+        Some(at) => {
+            let (name, value) = bytes.split_at(at);
+            let value = value.get(1..).unwrap_or_default();
+            env::set(environment, std::ffi::OsStr::from_bytes(name), std::ffi::OsStr::from_bytes(value));
+        }
+        None => {
+            if let Some(value) = std::env::var_os(variable) {
+                env::set(environment, variable, value);
+            }
+        }
+    }
+}
+
+fn is_granted(dir: &Path, grants: &[Grant]) -> bool {
+    grants.iter().filter_map(|g| g.path.canonicalize().ok()).any(|granted| dir.starts_with(granted))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|d| !d.is_zero() && *d <= Duration::from_secs(366 * 86400))
+        .ok_or_else(|| "must be above 0 and at most a year".to_owned())
+}

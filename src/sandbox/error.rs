@@ -1,0 +1,155 @@
+//! Why a run could not start.
+
+use super::status::{Failure, Step};
+use rustix::io::Errno;
+use std::path::PathBuf;
+
+/// A run that did not start. Nothing of it is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request names nothing to run.
+    #[error("nothing to run: give a command after `--`")]
+    NoCommand,
+    /// An argument, path or variable holds a NUL byte, which no program can be given.
+    #[error("{what} contains a NUL byte: remove it")]
+    Nul {
+        /// Which part of the request.
+        what: &'static str,
+    },
+    /// A granted path can't be opened.
+    #[error("granting {}: {reason}; check the path, or leave the grant out", path.display())]
+    Grant {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What the kernel said.
+        reason: std::io::Error,
+    },
+    /// A granted path would replace a part of the sandbox itself.
+    #[error("granting {}: this would replace a part of the sandbox itself; grant what is needed below it", path.display())]
+    Reserved {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The caller has more than one thread, so its copy could not run ordinary code.
+    #[error("starting a sandbox from a process with {threads} threads: start `jess run` as a child instead")]
+    Threads {
+        /// How many.
+        threads: usize,
+    },
+    /// The kernel refused the namespaces.
+    #[error("isolation could not engage: creating namespaces: {errno}; {}", namespace_advice(*errno))]
+    Namespaces {
+        /// What the kernel said.
+        errno: Errno,
+    },
+    /// A step of the set-up failed.
+    #[error("isolation could not engage: {}{}: {}; nothing was run", failure.step.doing(), on(item.as_ref()), Errno::from_raw_os_error(failure.errno))]
+    Engage {
+        /// Which, and why.
+        failure: Failure,
+        /// The path it was about, where there is one.
+        item: Option<PathBuf>,
+    },
+    /// A forbidden thing worked inside.
+    #[error("isolation is not effective: inside, {what} was possible; nothing was run")]
+    Canary {
+        /// What was possible.
+        what: &'static str,
+    },
+    /// The working directory does not exist inside.
+    #[error("changing to {} inside: {errno}; grant it with --ro or --rw", path.display())]
+    Cwd {
+        /// The directory.
+        path: PathBuf,
+        /// What the kernel said.
+        errno: Errno,
+    },
+    /// The program can't be executed.
+    #[error("executing {}: {errno}{}", program.display(), exec_advice(*errno))]
+    Exec {
+        /// The program.
+        program: PathBuf,
+        /// What the kernel said.
+        errno: Errno,
+    },
+    /// The inside ended without saying why.
+    #[error("the sandbox ended before the command started, without a reason; nothing was run")]
+    Vanished,
+    /// A call of the supervisor failed.
+    #[error("{doing}: {errno}")]
+    Supervisor {
+        /// What was being done.
+        doing: &'static str,
+        /// What the kernel said.
+        errno: Errno,
+    },
+}
+
+impl Error {
+    /// An error of the supervisor's own while doing `doing`.
+    pub(super) fn supervisor(doing: &'static str) -> impl Fn(Errno) -> Error {
+        move |errno| Error::Supervisor { doing, errno }
+    }
+
+    /// Whether the request is wrong, rather than the machine.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Error::NoCommand
+                | Error::Nul { .. }
+                | Error::Grant { .. }
+                | Error::Reserved { .. }
+                | Error::Cwd { .. }
+        )
+    }
+
+    /// The exit code of a command that ended with this error.
+    pub fn exit(&self) -> crate::exit::Exit {
+        use crate::exit::Exit;
+        match self {
+            e if e.is_usage() => Exit::USAGE,
+            Error::Exec { errno, .. } if matches!(*errno, Errno::NOENT | Errno::NOTDIR) => Exit::NOT_FOUND,
+            Error::Exec { .. } => Exit::CANNOT_EXECUTE,
+            Error::Supervisor { .. } | Error::Threads { .. } => Exit::INTERNAL,
+            _ => Exit::ISOLATION,
+        }
+    }
+
+    /// The step that failed, for the report.
+    pub fn step(&self) -> Option<Step> {
+        match self {
+            Error::Engage { failure, .. } => Some(failure.step),
+            Error::Exec { .. } => Some(Step::Exec),
+            Error::Cwd { .. } => Some(Step::Cwd),
+            Error::Canary { .. } => Some(Step::Canary),
+            _ => None,
+        }
+    }
+}
+
+fn on(item: Option<&PathBuf>) -> String {
+    item.map(|path| format!(" ({})", path.display())).unwrap_or_default()
+}
+
+fn namespace_advice(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NOSPC => "user namespaces are switched off here: raise /proc/sys/user/max_user_namespaces",
+        Errno::PERM | Errno::ACCESS => {
+            "unprivileged user namespaces are forbidden here: on Ubuntu set kernel.apparmor_restrict_unprivileged_userns=0, \
+             in a container allow the clone and unshare calls"
+        }
+        Errno::NOSYS | Errno::INVAL => {
+            "this kernel has no user namespaces or no clone3: use Linux 5.12 or later"
+        }
+        _ => "see user_namespaces(7)",
+    }
+}
+
+fn exec_advice(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR => {
+            "; inside, only system directories and granted paths exist (--ro PATH)"
+        }
+        _ => "",
+    }
+}

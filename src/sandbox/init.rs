@@ -1,0 +1,253 @@
+//! Inside: the child that becomes PID 1 of the sandbox, and the target process that it starts.
+//!
+//! The steps, in order; each needs what the ones after it take away:
+//!
+//! 1. die with the supervisor; forget its environment
+//! 2. the user and group maps, the mapped identity
+//! 3. loopback, the listening socket, the host name
+//! 4. the private root
+//! 5. no capabilities, no_new_privs
+//! 6. fork: PID 1 stays, reaps and forwards signals; the target goes on
+//! 7. session, standard streams, limits, working directory
+//! 8. Landlock
+//! 9. seccomp
+//! 10. the canary, then exec
+
+use super::layer::Layer;
+use super::plan::Plan;
+use super::status::{Failure, Record, Step};
+use super::{canary, landlock, limits, mounts, sys};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::thread::CapabilitySet;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// Signals that PID 1 passes on to the target's process group.
+pub const FORWARDED: [i32; 7] =
+    [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
+
+/// The descriptors that the child was given.
+pub struct Ends {
+    /// The status pipe's writing end.
+    pub status: OwnedFd,
+    /// Read until the parent has written the id maps, where it does.
+    pub go: Option<OwnedFd>,
+    /// Where the listening socket is sent.
+    pub listener: Option<OwnedFd>,
+    /// The target's standard streams.
+    pub stdio: [OwnedFd; 3],
+}
+
+/// Everything from clone to exit; never returns.
+pub fn main(plan: &Plan, ends: Ends) -> ! {
+    let status = ends.status.as_fd();
+    match set_up(plan, &ends) {
+        Ok(()) => {}
+        Err(failure) => fail(status, failure),
+    }
+    // Blocked before the fork, so that no end of the target is missed.
+    let mut waited = vec![libc::SIGCHLD];
+    waited.extend(FORWARDED);
+    if let Err(errno) = sys::block_signals(&waited) {
+        fail(status, Failure::at(Step::Fork)(errno));
+    }
+    match sys::fork() {
+        Ok(None) => target(plan, &ends),
+        Ok(Some(pid)) => {
+            let Ends { status, go, listener, stdio } = ends;
+            drop((go, listener, stdio));
+            keep_house(pid, &waited, status.as_fd())
+        }
+        Err(errno) => fail(status, Failure::at(Step::Fork)(errno)),
+    }
+}
+
+fn fail(status: BorrowedFd<'_>, failure: Failure) -> ! {
+    Record::Failed(failure).send(status);
+    sys::exit_now(i32::from(crate::exit::Exit::ISOLATION.code()))
+}
+
+fn set_up(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
+    sys::wipe_environment();
+    become_user(plan, ends)?;
+    die_with_supervisor(ends.status.as_fd())?;
+    if plan.weakened.keeps(Layer::NetNamespace) {
+        sys::loopback_up().map_err(Failure::at(Step::Loopback))?;
+    }
+    if let (Some(port), Some(socket)) = (plan.listener, &ends.listener) {
+        hand_out_listener(port, socket).map_err(Failure::at(Step::Listener))?;
+    }
+    if plan.weakened.keeps(Layer::UtsNamespace) {
+        rustix::system::sethostname(b"jess").map_err(Failure::at(Step::HostName))?;
+    }
+    if plan.weakened.keeps(Layer::Mounts) {
+        mounts::enter(plan)?;
+    }
+    if plan.weakened.keeps(Layer::Capabilities) {
+        drop_capabilities().map_err(Failure::at(Step::Capabilities))?;
+    }
+    rustix::thread::set_no_new_privs(true).map_err(Failure::at(Step::NoNewPrivs))
+}
+
+/// The supervisor's death kills this process, and with it everything inside.
+fn die_with_supervisor(status: BorrowedFd<'_>) -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .map_err(Failure::at(Step::Supervisor))?;
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .map_err(Failure::at(Step::Supervisor))?;
+    // It may have died before the line above: then nobody reads the status pipe.
+    let mut poll = [rustix::event::PollFd::new(&status, rustix::event::PollFlags::empty())];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut poll, Some(&now)).map_err(Failure::at(Step::Supervisor))?;
+    if poll[0].revents().contains(rustix::event::PollFlags::ERR) {
+        return Err(Failure { step: Step::Supervisor, errno: libc::EPIPE, item: 0 });
+    }
+    Ok(())
+}
+
+fn become_user(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
+    let identity = plan.identity;
+    if !identity.switched {
+        return identity.write_maps("self").map_err(Failure::at(Step::IdMap));
+    }
+    let go = ends.go.as_ref().ok_or(Failure { step: Step::IdMap, errno: libc::EBADF, item: 0 })?;
+    match rustix::io::retry_on_intr(|| rustix::io::read(go, &mut [0u8; 1])) {
+        Ok(1) => {}
+        Ok(_) => return Err(Failure { step: Step::IdMap, errno: libc::EPIPE, item: 0 }),
+        Err(errno) => return Err(Failure::at(Step::IdMap)(errno)),
+    }
+    let (uid, gid) = (
+        rustix::process::Uid::from_raw(identity.inside.0),
+        rustix::process::Gid::from_raw(identity.inside.1),
+    );
+    let switch = || -> Result<(), Errno> {
+        rustix::thread::set_thread_groups(&[])?;
+        rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+        rustix::thread::set_thread_res_uid(uid, uid, uid)
+    };
+    switch().map_err(Failure::at(Step::SetIds))
+}
+
+fn hand_out_listener(port: u16, socket: &OwnedFd) -> Result<(), Errno> {
+    use rustix::net::{
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let listener = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    rustix::net::sockopt::set_socket_reuseaddr(&listener, true)?;
+    rustix::net::bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    rustix::net::listen(&listener, 1024)?;
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = [listener.as_fd()];
+    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(Errno::NOBUFS);
+    }
+    rustix::net::sendmsg(socket, &[std::io::IoSlice::new(b"L")], &mut control, SendFlags::empty()).map(drop)
+}
+
+fn drop_capabilities() -> Result<(), Errno> {
+    use rustix::thread::{CapabilitiesSecureBits as Bits, CapabilitySets};
+    rustix::thread::clear_ambient_capability_set()?;
+    let locked = Bits::NO_ROOT
+        | Bits::NO_ROOT_LOCKED
+        | Bits::NO_SETUID_FIXUP
+        | Bits::NO_SETUID_FIXUP_LOCKED
+        | Bits::KEEP_CAPS_LOCKED
+        | Bits::NO_CAP_AMBIENT_RAISE
+        | Bits::NO_CAP_AMBIENT_RAISE_LOCKED;
+    rustix::thread::set_capabilities_secure_bits(locked)?;
+    for number in 0..64 {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            Ok(()) => {}
+            Err(Errno::INVAL) => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(
+        None,
+        CapabilitySets { effective: none, permitted: none, inheritable: none },
+    )
+}
+
+/// PID 1: forwards signals to the target's group, reaps everything, reports how the target ended, and ends itself,
+/// which kills what is left.
+fn keep_house(target: libc::pid_t, waited: &[i32], status: BorrowedFd<'_>) -> ! {
+    loop {
+        let signal = match sys::wait_signal(waited) {
+            Ok(signal) => signal,
+            Err(Errno::INTR) => continue,
+            Err(_) => sys::exit_now(1),
+        };
+        if signal != libc::SIGCHLD {
+            // The group exists once the target has made its session; before that, the process alone.
+            if sys::kill(-target, signal).is_err() {
+                let _ = sys::kill(target, signal);
+            }
+            continue;
+        }
+        loop {
+            match sys::wait(None, false) {
+                Ok(Some((ended, _))) if ended.pid == target => {
+                    report(ended.status, status);
+                    sys::exit_now(0)
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(Errno::INTR) => {}
+                Err(_) => sys::exit_now(1),
+            }
+        }
+    }
+}
+
+fn report(wait_status: i32, status: BorrowedFd<'_>) {
+    let record = if libc::WIFSIGNALED(wait_status) {
+        Record::Signalled { signal: libc::WTERMSIG(wait_status) as u8, core: libc::WCOREDUMP(wait_status) }
+    } else {
+        Record::Exited(libc::WEXITSTATUS(wait_status) as u8)
+    };
+    record.send(status);
+}
+
+fn target(plan: &Plan, ends: &Ends) -> ! {
+    let status = ends.status.as_fd();
+    match prepare(plan, ends) {
+        Ok(()) => {}
+        Err(failure) => fail(status, failure),
+    }
+    let mut answer = Errno::NOENT;
+    for program in &plan.programs {
+        match sys::exec(program, &plan.argv, &plan.envp) {
+            Errno::NOENT | Errno::NOTDIR => {}
+            errno => {
+                answer = errno;
+                break;
+            }
+        }
+    }
+    fail(status, Failure::at(Step::Exec)(answer))
+}
+
+fn prepare(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
+    sys::reset_signals().map_err(Failure::at(Step::Session))?;
+    rustix::process::setsid().map_err(Failure::at(Step::Session))?;
+    for (number, end) in (0..).zip(&ends.stdio) {
+        sys::dup_to_standard(end.as_fd(), number).map_err(Failure::at(Step::Stdio))?;
+    }
+    sys::close_on_exec_from(3).map_err(Failure::at(Step::Stdio))?;
+    if plan.weakened.keeps(Layer::Limits) {
+        limits::apply(&plan.limits).map_err(Failure::at(Step::Limits))?;
+    }
+    rustix::process::chdir(&plan.cwd).map_err(Failure::at(Step::Cwd))?;
+    let landlock = plan.weakened.keeps(Layer::Landlock) && plan.landlock_abi > 0;
+    if landlock {
+        landlock::enter(plan).map_err(Failure::at(Step::Landlock))?;
+    }
+    if plan.weakened.keeps(Layer::Seccomp) {
+        sys::load_seccomp(&plan.seccomp).map_err(Failure::at(Step::Seccomp))?;
+    }
+    canary::sing(plan.weakened, landlock).map_err(|item| Failure { step: Step::Canary, errno: 0, item })
+}

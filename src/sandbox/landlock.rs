@@ -1,0 +1,80 @@
+//! The Landlock domain: which paths the command may read and write, and nothing beyond its own processes.
+//!
+//! One ruleset, asked for at the highest ABI that the crate knows and enforced as far as the kernel can. The private
+//! root already hides what is not granted; Landlock holds by itself when it does not, and it alone forbids writing to
+//! /proc (another process's memory through /proc/PID/mem, for one).
+
+use super::plan::{Plan, Rights};
+use ::landlock::{
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, Scope, make_bitflags,
+};
+use rustix::io::Errno;
+
+/// The newest ABI whose rights are asked for.
+const NEWEST: ABI = ABI::V9;
+
+/// Enters the domain that `plan` describes. Paths that do not exist are left out: they can't be reached either.
+pub fn enter(plan: &Plan) -> Result<(), Errno> {
+    let all = AccessFs::from_all(NEWEST);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)
+        .and_then(|r| r.scope(Scope::from_all(NEWEST)))
+        .and_then(|r| r.create())
+        .map_err(|_| Errno::INVAL)?;
+    for (path, rights) in &plan.landlock {
+        let Ok(fd) = PathFd::new(path) else { continue };
+        ruleset = ruleset
+            .add_rule(PathBeneath::new(fd, access(*rights, path.is_dir())))
+            .map_err(|_| Errno::INVAL)?;
+    }
+    ruleset.restrict_self().map(drop).map_err(|_| Errno::INVAL)
+}
+
+fn access(rights: Rights, directory: bool) -> BitFlags<AccessFs> {
+    let granted = match rights {
+        Rights::List => make_bitflags!(AccessFs::{ReadDir}),
+        Rights::Look => make_bitflags!(AccessFs::{ReadFile | ReadDir}),
+        Rights::Read => AccessFs::from_read(NEWEST),
+        Rights::Write => {
+            AccessFs::from_all(NEWEST) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
+        }
+        Rights::Device => make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate}),
+        Rights::Terminal => make_bitflags!(AccessFs::{ReadFile | WriteFile | ReadDir | IoctlDev}),
+    };
+    if directory { granted } else { granted & AccessFs::from_file(NEWEST) }
+}
+
+/// What the running kernel's Landlock lacks of what jess asks for, in words.
+pub fn rights_lost(abi: u32) -> Vec<&'static str> {
+    [
+        (2, "renaming and linking across directories is not controlled"),
+        (3, "truncating files is not controlled"),
+        (5, "device ioctls are not controlled"),
+        (6, "signals and abstract sockets are bounded by the namespaces alone"),
+    ]
+    .into_iter()
+    .filter(|(since, _)| abi < *since)
+    .map(|(_, lost)| lost)
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_kernel_is_named_by_what_it_lacks() {
+        assert!(rights_lost(7).is_empty());
+        assert_eq!(rights_lost(5).len(), 1);
+        assert_eq!(rights_lost(0).len(), 4);
+    }
+
+    #[test]
+    fn write_access_makes_no_device_nodes() {
+        let write = access(Rights::Write, true);
+        assert!(!write.contains(AccessFs::MakeChar) && !write.contains(AccessFs::MakeBlock));
+        assert!(write.contains(AccessFs::MakeReg) && write.contains(AccessFs::Refer));
+    }
+}

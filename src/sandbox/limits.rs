@@ -1,0 +1,23 @@
+//! Resource limits of the command.
+
+use super::spec::Limits;
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Sets `limits` on this process. A limit above the inherited hard limit becomes that; core dumps are always off.
+pub fn apply(limits: &Limits) -> Result<(), Errno> {
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    for (resource, value) in [
+        (Resource::Fsize, limits.file_bytes),
+        (Resource::Cpu, limits.cpu_seconds),
+        (Resource::Nofile, limits.open_files),
+        (Resource::As, limits.address_space),
+        (Resource::Nproc, limits.processes),
+    ] {
+        let Some(value) = value else { continue };
+        let hard = getrlimit(resource).maximum;
+        let value = hard.map_or(value, |hard| value.min(hard));
+        setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,448 @@
+//! [`Plan`]: a [`Spec`] made concrete before anything is started.
+//!
+//! All names are resolved, all strings and the seccomp program are built, and (started by root) all granted trees are
+//! cloned and id-mapped here, in the caller. The child only carries the plan out.
+
+use super::env::HOME;
+use super::error::Error;
+use super::identity::Identity;
+use super::layer::{Layer, Weakened};
+use super::seccomp;
+use super::spec::{Access, Content, Grant, Inject, Limits, Net, Spec};
+use super::sys::{self, CStrings};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::mount::OpenTreeFlags;
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Top-level directories that belong to the system and are shown read-only.
+const SYSTEM_DIRS: [&str; 8] = ["usr", "etc", "bin", "sbin", "lib", "lib64", "lib32", "libx32"];
+
+/// Device nodes of the private /dev.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// Places that grants can't replace.
+const RESERVED: [&str; 9] = ["/", "/proc", "/sys", "/dev", "/dev/pts", "/dev/shm", "/usr", "/etc", HOME];
+
+/// What Landlock allows beneath a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rights {
+    /// List directories.
+    List,
+    /// Read and list.
+    Look,
+    /// Read, list and execute.
+    Read,
+    /// Everything that makes and changes files, but no device nodes.
+    Write,
+    /// Use a device node.
+    Device,
+    /// Use terminals, with their ioctls.
+    Terminal,
+}
+
+/// Where the tree of a mount comes from.
+pub(super) enum Source {
+    /// Cloned in the child from this path.
+    Path(PathBuf),
+    /// Cloned in the child from this path, if it still is the same file.
+    Checked(PathBuf, (u64, u64)),
+    /// Cloned by the parent already.
+    Tree(OwnedFd),
+}
+
+/// A host path that is attached to the private root.
+pub(super) struct Bind {
+    pub source: Source,
+    /// Path inside, without the leading slash.
+    pub dest: PathBuf,
+    pub directory: bool,
+    pub attributes: u64,
+}
+
+/// Everything that the child needs.
+pub(super) struct Plan {
+    pub weakened: Weakened,
+    pub identity: Identity,
+    pub namespaces: i32,
+    /// Top-level symbolic links of the host's system directories (name, target).
+    pub links: Vec<(PathBuf, PathBuf)>,
+    pub system: Vec<Bind>,
+    pub grants: Vec<Bind>,
+    pub host_files: Vec<Bind>,
+    /// Files with given content (path without leading slash, content, mode).
+    pub files: Vec<(PathBuf, Vec<u8>, u32)>,
+    /// Whether /etc is a directory of its own, with a link to each entry of the host's.
+    pub own_etc: bool,
+    pub landlock: Vec<(PathBuf, Rights)>,
+    pub landlock_abi: u32,
+    pub seccomp: Vec<libc::sock_filter>,
+    pub listener: Option<u16>,
+    pub limits: Limits,
+    pub cwd: PathBuf,
+    /// Full paths to try, in order.
+    pub programs: Vec<CString>,
+    pub argv: CStrings,
+    pub envp: CStrings,
+    /// What did not engage as fully as it could, in words.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Resolves `spec`. Nothing is changed on the host.
+    pub fn new(spec: &Spec, weakened: Weakened) -> Result<Plan, Error> {
+        let program = spec.argv.first().ok_or(Error::NoCommand)?;
+        let identity = Identity::choose();
+        let mut notes = Vec::new();
+        let mut plan = Plan {
+            weakened,
+            identity,
+            namespaces: namespaces(weakened),
+            links: Vec::new(),
+            system: Vec::new(),
+            grants: Vec::new(),
+            host_files: Vec::new(),
+            files: Vec::new(),
+            own_etc: spec.inject.iter().any(|i| i.dest.starts_with("/etc")),
+            landlock: Vec::new(),
+            landlock_abi: sys::landlock_abi(),
+            seccomp: seccomp::program(seccomp::Policy::default()),
+            listener: match spec.net {
+                Net::Empty => None,
+                Net::Listener(port) => Some(port),
+            },
+            limits: spec.limits.clone(),
+            cwd: spec.cwd.clone().unwrap_or_else(|| HOME.into()),
+            programs: programs(program, &spec.env)?,
+            argv: CStrings::new(c_strings(spec.argv.iter().cloned(), "an argument")?),
+            envp: CStrings::new(c_strings(spec.env.iter().map(assignment), "an environment variable")?),
+            notes: Vec::new(),
+        };
+        plan.add_system();
+        plan.add_user_name();
+        let resolved = resolve_grants(&spec.grants)?;
+        let idmap = plan.idmap(&resolved, &mut notes);
+        for grant in resolved {
+            plan.add_grant(grant, idmap.as_ref())?;
+        }
+        for inject in &spec.inject {
+            plan.add_inject(inject)?;
+        }
+        plan.add_landlock_base();
+        plan.notes.append(&mut notes);
+        Ok(plan)
+    }
+
+    fn add_system(&mut self) {
+        for name in SYSTEM_DIRS {
+            let path = Path::new("/").join(name);
+            if let Ok(target) = std::fs::read_link(&path) {
+                self.links.push((name.into(), target));
+            } else if path.is_dir() {
+                let dest = if name == "etc" && self.own_etc { HOST_ETC.into() } else { PathBuf::from(name) };
+                self.landlock.push((Path::new("/").join(&dest), Rights::Read));
+                self.system.push(Bind {
+                    source: Source::Path(path),
+                    dest,
+                    directory: true,
+                    attributes: sys::MOUNT_ATTR_RDONLY | sys::MOUNT_ATTR_NOSUID | sys::MOUNT_ATTR_NODEV,
+                });
+            }
+        }
+        for name in DEVICES {
+            self.landlock.push((Path::new("/dev").join(name), Rights::Device));
+            self.system.push(Bind {
+                source: Source::Path(Path::new("/dev").join(name)),
+                dest: Path::new("dev").join(name),
+                directory: false,
+                attributes: sys::MOUNT_ATTR_NOSUID,
+            });
+        }
+    }
+
+    /// A name for the uid inside, where the host's user list has none: many tools look it up.
+    fn add_user_name(&mut self) {
+        let (uid, gid) = self.identity.inside;
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let known = users.lines().any(|line| line.split(':').nth(2).is_some_and(|id| id == uid.to_string()));
+        if !known {
+            let users = format!("jess:x:{uid}:{gid}:jess:{HOME}:/bin/sh\n{users}");
+            self.files.push(("etc/passwd".into(), users.into_bytes(), 0o444));
+        }
+    }
+
+    fn idmap(&self, grants: &[Resolved], notes: &mut Vec<String>) -> Option<OwnedFd> {
+        if !self.identity.switched || grants.is_empty() {
+            return None;
+        }
+        match self.identity.idmap_namespace() {
+            Ok(fd) => Some(fd),
+            Err(errno) => {
+                notes.push(format!(
+                    "grants are used with the rights of uid {}, since id-mapped mounts are not to be had: {errno}",
+                    self.identity.outside.0
+                ));
+                None
+            }
+        }
+    }
+
+    fn add_grant(&mut self, grant: Resolved, idmap: Option<&OwnedFd>) -> Result<(), Error> {
+        let Resolved { given, path, access, directory, id } = grant;
+        let mut attributes = sys::MOUNT_ATTR_NOSUID | sys::MOUNT_ATTR_NODEV;
+        let rights = match access {
+            Access::ReadOnly => {
+                attributes |= sys::MOUNT_ATTR_RDONLY;
+                Rights::Read
+            }
+            Access::ReadWrite => Rights::Write,
+        };
+        let source = if self.identity.switched && self.weakened.keeps(Layer::Mounts) {
+            let (tree, mapped) = clone_tree(&path, id, attributes, idmap)
+                .map_err(|errno| Error::Grant { path: given.clone(), reason: errno.into() })?;
+            if idmap.is_some() && !mapped {
+                self.notes.push(format!(
+                    "{} is used with the rights of uid {}: its file system has no id-mapped mounts",
+                    path.display(),
+                    self.identity.outside.0
+                ));
+            }
+            Source::Tree(tree)
+        } else {
+            Source::Checked(path.clone(), id)
+        };
+        if let Ok(link) = given.strip_prefix("/")
+            && given != path
+            && given.symlink_metadata().is_ok_and(|m| m.is_symlink())
+        {
+            self.links.push((link.into(), path.clone()));
+        }
+        let dest = path.strip_prefix("/").unwrap_or(&path).to_path_buf();
+        self.landlock.push((path, rights));
+        self.grants.push(Bind { source, dest, directory, attributes });
+        Ok(())
+    }
+
+    fn add_inject(&mut self, inject: &Inject) -> Result<(), Error> {
+        let dest = inject.dest.strip_prefix("/").unwrap_or(&inject.dest).to_path_buf();
+        match &inject.content {
+            Content::Bytes(bytes) => self.files.push((dest, bytes.clone(), inject.mode)),
+            Content::HostFile(path) => {
+                let fail = |reason| Error::Grant { path: path.clone(), reason };
+                let path = path.canonicalize().map_err(fail)?;
+                let id = file_id(&path).map_err(fail)?;
+                let attributes = sys::MOUNT_ATTR_RDONLY | sys::MOUNT_ATTR_NOSUID | sys::MOUNT_ATTR_NODEV;
+                let source = if self.identity.switched && self.weakened.keeps(Layer::Mounts) {
+                    Source::Tree(clone_tree(&path, id, attributes, None).map_err(|e| fail(e.into()))?.0)
+                } else {
+                    Source::Checked(path, id)
+                };
+                self.host_files.push(Bind { source, dest, directory: false, attributes });
+            }
+        }
+        self.landlock.push((inject.dest.clone(), Rights::Read));
+        Ok(())
+    }
+
+    fn add_landlock_base(&mut self) {
+        if self.weakened.keeps(Layer::Mounts) {
+            self.landlock.push(("/".into(), Rights::List));
+        }
+        if self.own_etc {
+            self.landlock.push(("/etc".into(), Rights::Read));
+        }
+        self.landlock.push(("/proc".into(), Rights::Look));
+        self.landlock.push(("/dev/pts".into(), Rights::Terminal));
+        for scratch in ["/tmp", "/run", "/dev/shm", HOME] {
+            self.landlock.push((scratch.into(), Rights::Write));
+        }
+    }
+
+    /// The item that a failed step is about.
+    pub fn item(&self, failure: super::status::Failure) -> Option<PathBuf> {
+        use super::status::Step;
+        let index = failure.item as usize;
+        match failure.step {
+            Step::OpenTree | Step::Attach => self
+                .system
+                .iter()
+                .chain(&self.grants)
+                .chain(&self.host_files)
+                .nth(index)
+                .map(|b| Path::new("/").join(&b.dest)),
+            Step::Inject => self.files.get(index).map(|(path, _, _)| Path::new("/").join(path)),
+            _ => None,
+        }
+    }
+}
+
+/// Where the host's /etc is when the run has a directory of its own there.
+pub(super) const HOST_ETC: &str = ".host-etc";
+
+fn namespaces(weakened: Weakened) -> i32 {
+    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS;
+    for (layer, flag) in [
+        (Layer::PidNamespace, libc::CLONE_NEWPID),
+        (Layer::NetNamespace, libc::CLONE_NEWNET),
+        (Layer::IpcNamespace, libc::CLONE_NEWIPC),
+        (Layer::UtsNamespace, libc::CLONE_NEWUTS),
+        (Layer::CgroupNamespace, libc::CLONE_NEWCGROUP),
+    ] {
+        if weakened.keeps(layer) {
+            flags |= flag;
+        }
+    }
+    flags
+}
+
+/// A grant whose path is known.
+struct Resolved {
+    given: PathBuf,
+    path: PathBuf,
+    access: Access,
+    directory: bool,
+    id: (u64, u64),
+}
+
+/// Resolves every grant once; parents before what is below them, one entry a path (the last one given wins).
+fn resolve_grants(grants: &[Grant]) -> Result<Vec<Resolved>, Error> {
+    let mut resolved: Vec<Resolved> = Vec::with_capacity(grants.len());
+    for grant in grants {
+        let fail = |reason| Error::Grant { path: grant.path.clone(), reason };
+        let given = std::path::absolute(&grant.path).map_err(fail)?;
+        let path = given.canonicalize().map_err(fail)?;
+        if RESERVED.iter().any(|reserved| Path::new(reserved) == path) || path.starts_with("/proc") {
+            return Err(Error::Reserved { path });
+        }
+        let metadata = path.metadata().map_err(fail)?;
+        let id = file_id(&path).map_err(fail)?;
+        resolved.retain(|r| r.path != path);
+        resolved.push(Resolved { given, path, access: grant.access, directory: metadata.is_dir(), id });
+    }
+    resolved.sort_by_key(|r| r.path.components().count());
+    Ok(resolved)
+}
+
+fn file_id(path: &Path) -> std::io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().map(|m| (m.dev(), m.ino()))
+}
+
+/// Clones the tree at `path` (which must still be file `id`) with `attributes`; id-mapped if the file system can.
+fn clone_tree(
+    path: &Path,
+    id: (u64, u64),
+    attributes: u64,
+    idmap: Option<&OwnedFd>,
+) -> rustix::io::Result<(OwnedFd, bool)> {
+    let tree = open_tree_checked(path, id)?;
+    if let Some(map) = idmap
+        && sys::mount_setattr(tree.as_fd(), attributes, true, Some(map.as_fd())).is_ok()
+    {
+        return Ok((tree, true));
+    }
+    sys::mount_setattr(tree.as_fd(), attributes, true, None)?;
+    Ok((tree, false))
+}
+
+/// A detached clone of the tree at `path`, if that is file `id` and no component is a symbolic link.
+pub(super) fn open_tree_checked(path: &Path, id: (u64, u64)) -> rustix::io::Result<OwnedFd> {
+    let fd = rustix::fs::openat2(
+        CWD,
+        path,
+        OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+        rustix::fs::ResolveFlags::NO_SYMLINKS | rustix::fs::ResolveFlags::NO_MAGICLINKS,
+    )?;
+    let stat = rustix::fs::fstat(&fd)?;
+    if (stat.st_dev, stat.st_ino) != id {
+        return Err(rustix::io::Errno::STALE);
+    }
+    rustix::mount::open_tree(
+        &fd,
+        c"",
+        OpenTreeFlags::AT_EMPTY_PATH
+            | OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE,
+    )
+}
+
+fn assignment((name, value): &(OsString, OsString)) -> OsString {
+    let mut both = name.clone();
+    both.push("=");
+    both.push(value);
+    both
+}
+
+fn c_strings(strings: impl Iterator<Item = OsString>, what: &'static str) -> Result<Vec<CString>, Error> {
+    strings.map(|s| CString::new(s.into_vec()).map_err(|_| Error::Nul { what })).collect()
+}
+
+/// The paths to try for `program`: itself if it has a slash, else each directory of the run's PATH.
+fn programs(program: &OsStr, env: &[(OsString, OsString)]) -> Result<Vec<CString>, Error> {
+    let nul = |_| Error::Nul { what: "the program's name" };
+    if program.is_empty() {
+        return Err(Error::NoCommand);
+    }
+    if program.as_bytes().contains(&b'/') {
+        return Ok(vec![CString::new(program.as_bytes()).map_err(nul)?]);
+    }
+    let path =
+        env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new(super::env::PATH), |(_, value)| value);
+    std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| CString::new(dir.join(program).into_os_string().into_vec()).map_err(nul))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_name_is_looked_up_in_the_run_s_own_path() {
+        let env = vec![("PATH".into(), "/a:relative:/b".into())];
+        let tried = programs(OsStr::new("tool"), &env).unwrap();
+        assert_eq!(tried, [c"/a/tool".to_owned(), c"/b/tool".to_owned()]);
+        assert_eq!(programs(OsStr::new("./tool"), &env).unwrap(), [c"./tool".to_owned()]);
+    }
+
+    #[test]
+    fn a_grant_that_does_not_exist_is_named() {
+        let spec = Spec {
+            argv: vec!["true".into()],
+            grants: vec![Grant { path: "/nonexistent/x".into(), access: Access::ReadOnly }],
+            ..Spec::default()
+        };
+        let error = Plan::new(&spec, Weakened::none()).err().unwrap();
+        assert!(error.to_string().contains("/nonexistent/x") && error.is_usage());
+    }
+
+    #[test]
+    fn the_sandbox_s_own_places_cannot_be_granted() {
+        for path in ["/", "/proc", "/proc/self", "/dev", "/etc"] {
+            let grants = [Grant { path: path.into(), access: Access::ReadOnly }];
+            assert!(matches!(resolve_grants(&grants), Err(Error::Reserved { .. })), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_last_grant_of_a_path_wins_and_parents_come_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("a/b");
+        std::fs::create_dir_all(&inner).unwrap();
+        let grant = |path: &Path, access| Grant { path: path.into(), access };
+        let resolved = resolve_grants(&[
+            grant(&inner, Access::ReadWrite),
+            grant(dir.path(), Access::ReadWrite),
+            grant(dir.path(), Access::ReadOnly),
+        ])
+        .unwrap();
+        assert_eq!(resolved.len(), 2);
+        assert_eq!(resolved[0].access, Access::ReadOnly);
+        assert!(resolved[1].path.starts_with(&resolved[0].path));
+    }
+}

@@ -1,0 +1,194 @@
+//! A run as a document: which layers held, how the command ended, what it used.
+
+use super::Sandbox;
+use super::error::Error;
+use super::landlock;
+use super::layer::Layer;
+use super::supervise::{Ending, Outcome, Stream};
+use serde::Serialize;
+
+/// The name and version of the document's form.
+pub const SCHEMA: &str = "jess.run/1";
+
+/// The report of one run (`jess run --report FILE`).
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: &'static str,
+    /// `full`: namespaces, private root, Landlock, seccomp.
+    pub tier: &'static str,
+    /// Each layer, in the order in which it engages.
+    pub layers: Vec<LayerReport>,
+    /// How the command ended; absent if it did not start.
+    pub termination: Option<Termination>,
+    /// Why it did not start, and at which step.
+    pub failure: Option<FailureReport>,
+    /// What jess exited with.
+    pub exit: u8,
+    /// Wall-clock time from the start of the set-up, milliseconds.
+    pub duration_ms: f64,
+    /// What everything inside used together.
+    pub rusage: Option<Usage>,
+    /// The output streams, bytes.
+    pub output: Option<Streams>,
+}
+
+/// One layer of the sandbox.
+#[derive(Debug, Serialize)]
+pub struct LayerReport {
+    /// Its name.
+    pub name: Layer,
+    /// `engaged`, `degraded` or `off`.
+    pub state: &'static str,
+    /// Why it is not fully engaged, and what is therefore not guaranteed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// How a command ended.
+#[derive(Debug, Serialize)]
+pub struct Termination {
+    /// `exit`, `signal`, `timeout` or `stopped`.
+    pub kind: &'static str,
+    /// The command's own status (`exit`).
+    pub code: Option<u8>,
+    /// The signal's number (`signal`, `stopped`).
+    pub signal: Option<u8>,
+    /// Whether the signal is one that dumps core.
+    pub core: bool,
+}
+
+/// Why a command did not start.
+#[derive(Debug, Serialize)]
+pub struct FailureReport {
+    /// What was being done.
+    pub step: Option<&'static str>,
+    /// The error in words.
+    pub message: String,
+}
+
+/// Resource use.
+#[derive(Debug, Serialize)]
+pub struct Usage {
+    /// Processor time in user mode, milliseconds.
+    pub user_ms: f64,
+    /// Processor time in the kernel, milliseconds.
+    pub system_ms: f64,
+    /// Largest resident set of one process, KiB.
+    pub max_rss_kib: i64,
+}
+
+/// Bytes of the two output streams.
+#[derive(Debug, Serialize)]
+pub struct Streams {
+    /// Standard output.
+    pub stdout: StreamReport,
+    /// Standard error.
+    pub stderr: StreamReport,
+}
+
+/// Bytes of one output stream.
+#[derive(Debug, Serialize)]
+pub struct StreamReport {
+    /// Written by the command.
+    pub written: u64,
+    /// Passed on; less than `written` at the limit.
+    pub passed: u64,
+}
+
+impl From<&Stream> for StreamReport {
+    fn from(stream: &Stream) -> Self {
+        StreamReport { written: stream.written, passed: stream.passed }
+    }
+}
+
+impl Report {
+    /// The report of a sandbox that was started, with what became of it.
+    pub fn new(sandbox: &Sandbox, result: &Result<Outcome, Error>) -> Report {
+        let mut report = Report {
+            schema: SCHEMA,
+            tier: "full",
+            layers: layers(sandbox),
+            termination: None,
+            failure: None,
+            exit: 0,
+            duration_ms: sandbox.started.elapsed().as_secs_f64() * 1e3,
+            rusage: None,
+            output: None,
+        };
+        match result {
+            Ok(outcome) => {
+                report.exit = outcome.ending.exit().code();
+                report.duration_ms = outcome.duration.as_secs_f64() * 1e3;
+                report.termination = Some(termination(outcome.ending));
+                report.rusage = Some(usage(&outcome.usage));
+                report.output =
+                    Some(Streams { stdout: (&outcome.stdout).into(), stderr: (&outcome.stderr).into() });
+            }
+            Err(error) => report.fail(error),
+        }
+        report
+    }
+
+    /// The report of a sandbox that could not be started at all.
+    pub fn of_failure(error: &Error) -> Report {
+        let mut report = Report {
+            schema: SCHEMA,
+            tier: "none",
+            layers: Vec::new(),
+            termination: None,
+            failure: None,
+            exit: 0,
+            duration_ms: 0.0,
+            rusage: None,
+            output: None,
+        };
+        report.fail(error);
+        report
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.exit = error.exit().code();
+        self.failure =
+            Some(FailureReport { step: error.step().map(super::Step::doing), message: error.to_string() });
+    }
+}
+
+fn layers(sandbox: &Sandbox) -> Vec<LayerReport> {
+    let plan = &sandbox.plan;
+    Layer::ALL
+        .into_iter()
+        .map(|name| {
+            let notes = match name {
+                Layer::Landlock => {
+                    landlock::rights_lost(plan.landlock_abi).into_iter().map(str::to_owned).collect()
+                }
+                Layer::Mounts => plan.notes.clone(),
+                _ => Vec::new(),
+            };
+            let state = if !plan.weakened.keeps(name) || (name == Layer::Landlock && plan.landlock_abi == 0) {
+                "off"
+            } else if notes.is_empty() {
+                "engaged"
+            } else {
+                "degraded"
+            };
+            LayerReport { name, state, notes }
+        })
+        .collect()
+}
+
+fn termination(ending: Ending) -> Termination {
+    let (kind, code, signal, core) = match ending {
+        Ending::Exited(code) => ("exit", Some(code), None, false),
+        Ending::Signalled { signal, core } => ("signal", None, Some(signal), core),
+        Ending::TimedOut => ("timeout", None, None, false),
+        Ending::Stopped(signal) => ("stopped", None, Some(signal), false),
+    };
+    Termination { kind, code, signal, core }
+}
+
+fn usage(usage: &libc::rusage) -> Usage {
+    let ms = |t: libc::timeval| t.tv_sec as f64 * 1e3 + t.tv_usec as f64 / 1e3;
+    Usage { user_ms: ms(usage.ru_utime), system_ms: ms(usage.ru_stime), max_rss_kib: usage.ru_maxrss }
+}

@@ -1,0 +1,137 @@
+//! What a caller asks for: [`Spec`].
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a granted path may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Read and execute.
+    ReadOnly,
+    /// Read, execute, write, create and remove.
+    ReadWrite,
+}
+
+/// A host path that is visible inside at the same place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// A file or a directory. Symbolic links in it are resolved once, before the run.
+    pub path: PathBuf,
+    /// What may be done with it.
+    pub access: Access,
+}
+
+/// A file that exists only inside, read-only, with content given by the caller.
+#[derive(Debug, Clone)]
+pub struct Inject {
+    /// Absolute path inside. Below `/etc`, or below a directory that is not a grant.
+    pub dest: PathBuf,
+    /// What it holds.
+    pub content: Content,
+    /// Permission bits, for example `0o444`.
+    pub mode: u32,
+}
+
+/// Where an injected file's content comes from.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// The host file at this path, bound read-only.
+    HostFile(PathBuf),
+}
+
+/// The network inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Net {
+    /// An empty namespace: loopback only, and nobody there.
+    #[default]
+    Empty,
+    /// As `Empty`, plus one listening TCP socket on 127.0.0.1 at this port, made inside and handed to the caller
+    /// ([`super::Sandbox::take_listener`]): the only way out.
+    Listener(u16),
+}
+
+/// What the command reads as standard input. It never gets the caller's own descriptor: a file could be reopened
+/// for writing through /proc/self/fd.
+#[derive(Debug, Clone, Default)]
+pub enum Stdin {
+    /// End of file at once.
+    #[default]
+    Null,
+    /// The caller's standard input, copied through a pipe.
+    Copied,
+    /// These bytes, then end of file.
+    Bytes(Vec<u8>),
+}
+
+/// Where the command's output goes. It always writes to a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Output {
+    /// Copied to the caller's own stdout and stderr as it comes.
+    #[default]
+    Streamed,
+    /// Kept in memory ([`super::Outcome::stdout`], [`super::Outcome::stderr`]).
+    Captured,
+}
+
+/// Resource limits. `None` leaves the inherited value.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Largest file that can be written, bytes (RLIMIT_FSIZE). Default 10 GiB.
+    pub file_bytes: Option<u64>,
+    /// Processor time of each process, seconds (RLIMIT_CPU). Default 3600.
+    pub cpu_seconds: Option<u64>,
+    /// Processes and threads at once (RLIMIT_NPROC, counted inside). Default 1024.
+    pub processes: Option<u64>,
+    /// Open descriptors of each process (RLIMIT_NOFILE). Default 4096.
+    pub open_files: Option<u64>,
+    /// Address space of each process, bytes (RLIMIT_AS). Default none: sanitisers and JIT compilers reserve terabytes.
+    pub address_space: Option<u64>,
+    /// Size of each scratch file system (/tmp, /run, /dev/shm, HOME), bytes. Default 2 GiB; memory is used as it is written.
+    pub scratch_bytes: u64,
+    /// Output passed on for each stream, bytes; what comes after is read, counted and dropped. Default 64 MiB.
+    pub output_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            file_bytes: Some(10 << 30),
+            cpu_seconds: Some(3600),
+            processes: Some(1024),
+            open_files: Some(4096),
+            address_space: None,
+            scratch_bytes: 2 << 30,
+            output_bytes: 64 << 20,
+        }
+    }
+}
+
+/// A command and all that it may touch. Everything not named here does not exist inside.
+#[derive(Debug, Clone, Default)]
+pub struct Spec {
+    /// The program and its arguments; a program without a slash is looked up in the `PATH` of `env`.
+    pub argv: Vec<OsString>,
+    /// Working directory inside. `None`: the private HOME.
+    pub cwd: Option<PathBuf>,
+    /// The environment, complete. [`super::env::base`] gives the allowlisted part of the caller's.
+    pub env: Vec<(OsString, OsString)>,
+    /// Host paths visible inside.
+    pub grants: Vec<Grant>,
+    /// Files that exist only inside.
+    pub inject: Vec<Inject>,
+    /// The network.
+    pub net: Net,
+    /// Limits.
+    pub limits: Limits,
+    /// Standard input.
+    pub stdin: Stdin,
+    /// Standard output and error.
+    pub output: Output,
+    /// Wall-clock limit. After it: TERM, [`Spec::grace`], then KILL of everything inside.
+    pub timeout: Option<Duration>,
+    /// How long a stopped command has to end by itself. `None` means two seconds.
+    pub grace: Option<Duration>,
+}
