@@ -1,0 +1,296 @@
+//! The engine: text in, findings out.
+
+use super::finding::{Context, Finding, Severity};
+use super::rule::{self, RuleError};
+use super::shape::{Hit, Lexicon, ShapeError};
+use super::token::{self, Token};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Findings of one text beyond this many are counted, not kept.
+pub const MAX_FINDINGS: usize = 1000;
+/// A regular expression looks this far before its trigger word, in bytes.
+const REGEX_BEFORE: usize = 200;
+/// A regular expression looks this far after its trigger word, in bytes.
+const REGEX_AFTER: usize = 600;
+
+/// What the engine keeps of a rule.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub id: Cow<'static, str>,
+    pub name: Cow<'static, str>,
+    pub category: Cow<'static, str>,
+    pub severity: Severity,
+    pub message: Cow<'static, str>,
+    pub regex: Option<Pattern>,
+}
+
+/// A regular expression that is compiled when its trigger is first seen.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    text: Cow<'static, str>,
+    raw: bool,
+    compiled: OnceLock<Option<regex::bytes::Regex>>,
+}
+
+impl Pattern {
+    #[cfg(test)]
+    pub(crate) fn check(&self) -> Result<(), regex::Error> {
+        build(&self.text).map(drop)
+    }
+
+    fn get(&self) -> Option<&regex::bytes::Regex> {
+        self.compiled.get_or_init(|| build(&self.text).ok()).as_ref()
+    }
+}
+
+fn build(text: &str) -> Result<regex::bytes::Regex, regex::Error> {
+    regex::bytes::RegexBuilder::new(text)
+        .case_insensitive(true)
+        .size_limit(1 << 20)
+        .dfa_size_limit(1 << 20)
+        .build()
+}
+
+/// Rules, ready to run. Building it takes about a millisecond; regular expressions are compiled on first use.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) rules: Vec<Compiled>,
+    pub(crate) lexicon: Lexicon,
+}
+
+impl Engine {
+    /// The engine with the built-in rules, made once per process.
+    pub fn builtin() -> &'static Engine {
+        static ENGINE: OnceLock<Engine> = OnceLock::new();
+        ENGINE.get_or_init(|| {
+            let mut b = Builder::default();
+            b.classes.extend(rule::CLASSES.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())));
+            for r in rule::RULES {
+                let compiled = Compiled {
+                    id: r.id.into(),
+                    name: r.name.into(),
+                    category: r.category.into(),
+                    severity: r.severity,
+                    message: r.message.into(),
+                    regex: None,
+                };
+                // The tests compile every built-in rule, so nothing is lost here in a build that passed them.
+                let _ = b.add(compiled, r.shapes, r.unless, r.triggers, r.regex.map(Cow::Borrowed), r.raw);
+            }
+            b.finish()
+        })
+    }
+
+    /// The built-in rules and those of the pattern files in `dir`.
+    ///
+    /// # Errors
+    /// When the directory cannot be read, or any file or rule in it is wrong; the error names file and line.
+    pub fn with_dir(dir: &Path) -> Result<Engine, RuleError> {
+        let mut b = Builder::default();
+        b.classes.extend(rule::CLASSES.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())));
+        for r in rule::RULES {
+            let compiled = Compiled {
+                id: r.id.into(),
+                name: r.name.into(),
+                category: r.category.into(),
+                severity: r.severity,
+                message: r.message.into(),
+                regex: None,
+            };
+            let _ = b.add(compiled, r.shapes, r.unless, r.triggers, r.regex.map(Cow::Borrowed), r.raw);
+        }
+        for loaded in rule::load_dir(dir)? {
+            b.classes.extend(loaded.file.classes.iter().map(|(k, v)| (k.clone(), v.clone())));
+            for r in &loaded.file.rules {
+                let line = loaded.line_of(&format!("{:?}", r.id));
+                let parse = |message| RuleError::Parse { path: loaded.path.clone(), line, message };
+                if b.rules.iter().any(|have| have.id == r.id) {
+                    return Err(parse(format!("rule {} exists already", r.id)));
+                }
+                if let Some(text) = &r.regex {
+                    build(text).map_err(|e| parse(format!("rule {}: {e}", r.id)))?;
+                    if r.triggers.is_empty() {
+                        return Err(parse(format!("rule {}: a regex needs triggers", r.id)));
+                    }
+                }
+                if r.shapes.is_empty() && r.regex.is_none() {
+                    return Err(parse(format!("rule {}: neither shapes nor regex", r.id)));
+                }
+                let compiled = Compiled {
+                    id: r.id.clone().into(),
+                    name: r.name.clone().into(),
+                    category: loaded.file.category.clone().into(),
+                    severity: r.severity,
+                    message: r.message.clone().into(),
+                    regex: None,
+                };
+                let shape =
+                    |source| RuleError::Shape { path: loaded.path.clone(), line, id: r.id.clone(), source };
+                let regex = r.regex.clone().map(Cow::Owned);
+                b.add(compiled, &r.shapes, &r.unless, &r.triggers, regex, r.raw).map_err(shape)?;
+            }
+        }
+        Ok(b.finish())
+    }
+
+    /// Everything found in `text`, in order of place. Linear in the length of the text.
+    pub fn scan<T: ScanText + ?Sized>(&self, text: &T) -> Vec<Finding> {
+        self.scan_bytes(text.bytes())
+    }
+
+    /// The same over bytes, which need not be UTF-8.
+    pub fn scan_bytes(&self, text: &[u8]) -> Vec<Finding> {
+        let mut out = Vec::new();
+        let mut tokens = Vec::with_capacity(text.len() / 5 + 16);
+        token::tokenise(text, &mut tokens);
+        self.lexicon.resolve(text, &mut tokens);
+        self.shapes(&tokens, &mut out);
+        self.regexes(text, &tokens, &mut out);
+        out.sort_by_key(|f| (f.start, f.end));
+        out.dedup_by(|b, a| a.rule == b.rule && b.start < a.end);
+        out.truncate(MAX_FINDINGS);
+        out
+    }
+
+    fn shapes(&self, tokens: &[Token], out: &mut Vec<Finding>) {
+        let mut hits: Vec<Hit> = Vec::new();
+        self.lexicon.matches(tokens, |hit| hits.push(hit));
+        for hit in hits.iter().filter(|h| !h.unless) {
+            let excused = hits.iter().any(|u| {
+                u.unless && u.rule == hit.rule && u.first <= hit.last + 10 && hit.first <= u.last + 10
+            });
+            let (Some(first), Some(last)) = (tokens.get(hit.first as usize), tokens.get(hit.last as usize))
+            else {
+                continue;
+            };
+            let span = tokens.get(hit.first as usize..=hit.last as usize).unwrap_or_default();
+            let normalised = span.iter().any(|t| t.flags & token::FOLDED != 0);
+            let view = if normalised { "normalised" } else { "text" };
+            let confidence = if excused { 0.3 } else { 1.0 };
+            out.push(self.finding(
+                hit.rule,
+                first.start as usize,
+                last.end as usize,
+                view.into(),
+                confidence,
+            ));
+        }
+    }
+
+    fn regexes(&self, text: &[u8], tokens: &[Token], out: &mut Vec<Finding>) {
+        // For each rule, how far the text was searched already: windows of one rule never overlap by much.
+        let mut done: HashMap<u16, usize> = HashMap::new();
+        for t in tokens.iter().filter(|t| t.word != 0) {
+            for r in &self.lexicon.triggers[t.word as usize] {
+                let Some(pattern) = self.rules.get(*r as usize).and_then(|c| c.regex.as_ref()) else {
+                    continue;
+                };
+                let from = (t.start as usize).saturating_sub(REGEX_BEFORE);
+                let to = (t.end as usize + REGEX_AFTER).min(text.len());
+                let reached = done.entry(*r).or_insert(0);
+                if (t.end as usize) < *reached {
+                    continue;
+                }
+                let (Some(regex), Some(window)) = (pattern.get(), text.get(from..to)) else { continue };
+                *reached = t.end as usize;
+                for m in regex.find_iter(window).take(4) {
+                    *reached = (*reached).max(from + m.end());
+                    out.push(self.finding(*r, from + m.start(), from + m.end(), "text".into(), 1.0));
+                }
+                let _ = pattern.raw;
+            }
+        }
+    }
+
+    fn finding(
+        &self,
+        rule: u16,
+        start: usize,
+        end: usize,
+        view: Cow<'static, str>,
+        confidence: f32,
+    ) -> Finding {
+        let r = &self.rules[rule as usize];
+        Finding {
+            rule: r.id.clone(),
+            name: r.name.clone(),
+            category: r.category.clone(),
+            severity: r.severity,
+            confidence,
+            start,
+            end,
+            message: r.message.clone(),
+            view,
+            context: Context::Prose,
+            decoded: None,
+            because: Vec::new(),
+        }
+    }
+}
+
+/// Text that can be scanned: plain, or untrusted.
+pub trait ScanText {
+    /// Its bytes.
+    fn bytes(&self) -> &[u8];
+}
+
+impl ScanText for str {
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+impl ScanText for String {
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+impl<T: AsRef<str>> ScanText for crate::untrusted::Untrusted<T> {
+    fn bytes(&self) -> &[u8] {
+        self.inspect().as_ref().as_bytes()
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    rules: Vec<Compiled>,
+    lexicon: Option<Lexicon>,
+    classes: HashMap<String, String>,
+}
+
+impl Builder {
+    fn add<S: AsRef<str>>(
+        &mut self,
+        mut compiled: Compiled,
+        shapes: &[S],
+        unless: &[S],
+        triggers: &[S],
+        regex: Option<Cow<'static, str>>,
+        raw: bool,
+    ) -> Result<(), ShapeError> {
+        let index = u16::try_from(self.rules.len()).map_err(|_| ShapeError::TooMany)?;
+        let lexicon = self.lexicon.get_or_insert_with(Lexicon::new);
+        for s in shapes {
+            lexicon.add(index, s.as_ref(), false, &self.classes)?;
+        }
+        for s in unless {
+            lexicon.add(index, s.as_ref(), true, &self.classes)?;
+        }
+        for t in triggers {
+            lexicon.trigger(t.as_ref(), index)?;
+        }
+        compiled.regex = regex.map(|text| Pattern { text, raw, compiled: OnceLock::new() });
+        self.rules.push(compiled);
+        Ok(())
+    }
+
+    fn finish(self) -> Engine {
+        let mut lexicon = self.lexicon.unwrap_or_else(Lexicon::new);
+        lexicon.finish();
+        Engine { rules: self.rules, lexicon }
+    }
+}
