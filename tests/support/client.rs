@@ -105,6 +105,7 @@ impl Client {
 /// A private home, scratch folder and project for one run of the client; removed when dropped.
 pub struct Place {
     dir: tempfile::TempDir,
+    env: Vec<(String, String)>,
 }
 
 impl Place {
@@ -114,7 +115,13 @@ impl Place {
         for name in ["home", "tmp", "project"] {
             std::fs::create_dir(dir.path().join(name)).expect("a folder in it");
         }
-        Place { dir }
+        Place { dir, env: Vec::new() }
+    }
+
+    /// Adds a variable to the client's environment.
+    pub fn with_env(mut self, name: &str, value: impl Into<String>) -> Place {
+        self.env.push((name.to_string(), value.into()));
+        self
     }
 
     /// The folder that holds the three.
@@ -162,6 +169,7 @@ impl Place {
                 ("DISABLE_ERROR_REPORTING", "1"),
                 ("CLAUDE_CODE_MAX_RETRIES", "1"),
             ])
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(self.project())
             .stdin(Stdio::null());
     }
