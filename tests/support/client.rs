@@ -26,15 +26,19 @@ impl Client {
     /// # Panics
     /// When it is not installed.
     pub fn pinned() -> Client {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
-        let binary = target.join("client").join(VERSION).join("claude");
-        assert!(
-            binary.is_file(),
-            "Claude Code {VERSION} is not at {}.\nInstall it with:  tests/support/install-client.sh {}\n\
-             (needs npm and the network, once; about 0.4 GB)",
-            binary.display(),
-            target.display(),
-        );
+        // `cargo build --target …` puts a folder more between the target folder and the binary.
+        let jess = Path::new(env!("CARGO_BIN_EXE_jess"));
+        let place = |folder: &Path| folder.join("client").join(VERSION).join("claude");
+        let found = jess.ancestors().skip(2).take(2).map(place).find(|file| file.is_file());
+        let Some(binary) = found else {
+            let target = jess.ancestors().nth(2).unwrap_or(jess);
+            panic!(
+                "Claude Code {VERSION} is not at {}.\nInstall it with:  tests/support/install-client.sh {}\n\
+                 (needs npm and the network, once; about 0.4 GB)",
+                place(target).display(),
+                target.display(),
+            );
+        };
         Client { binary }
     }
 
