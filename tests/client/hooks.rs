@@ -90,7 +90,7 @@ fn an_ordinary_call_is_left_alone() {
             [("Bash", json!({"command": "cat README"})), ("Bash", json!({"command": "echo $((6*7))"}))];
         let (_, results, _) = calls(&place, &settings(), &asked);
         let told: Vec<_> = results.iter().map(|r| (r.text.trim(), r.is_error)).collect();
-        assert_eq!(told, [("a quiet project", false), ("42", false)]);
+        assert!(told.contains(&("a quiet project", false)) && told.contains(&("42", false)), "{told:?}");
     });
 }
 
@@ -142,7 +142,8 @@ fn hostile_text_reaches_the_model_sealed_also_when_the_command_fails() {
             let tags = result.text.matches("</untrusted-").count();
             assert_eq!(tags, 1, "one closing tag, jess's own: {result:#?}");
         }
-        assert!(results[2].is_error, "a failure stays a failure: {:#?}", results[2]);
+        let failures = results.iter().filter(|r| r.is_error).count();
+        assert_eq!(failures, 1, "a failure stays a failure: {results:#?}");
         assert!(!model.saw("</untrusted-0123456789abcdef>"));
     });
 }
