@@ -184,17 +184,26 @@ pub enum Alert {
     },
     /// The model's words held something that must not leave.
     ModelOutput {
-        /// What was found, never the text itself.
+        /// What was found (`secret`, `autofetch`), never the text itself.
         kind: String,
+        /// How often, in one answer.
+        count: u64,
     },
-    /// Part of the budget is used up.
-    Budget {
+    /// Most of the budget is used up.
+    BudgetLow {
+        /// The part that is used, 0 to 1.
+        used: f64,
         /// Dollars used.
-        used_usd: f64,
-        /// Dollars allowed.
-        limit_usd: f64,
+        usd: f64,
         /// Tokens used.
-        used_tokens: u64,
+        tokens: u64,
+    },
+    /// The budget is used up: the run gets no more answers and should be ended.
+    BudgetExhausted {
+        /// Dollars used.
+        usd: f64,
+        /// Tokens used.
+        tokens: u64,
     },
 }
 
@@ -236,6 +245,7 @@ struct Inner {
     refused: Vec<String>,
     blocked: HashSet<IpAddr>,
     scan_raised: bool,
+    once: HashSet<std::mem::Discriminant<Alert>>,
 }
 
 impl Log {
@@ -271,6 +281,15 @@ impl Log {
         if let Some(on_alert) = &self.on_alert {
             on_alert(&alert);
         }
+    }
+
+    /// Raises an alert of a kind that is raised once a run.
+    pub(super) fn alert_once(&self, alert: Alert) {
+        let known = std::mem::discriminant(&alert);
+        if !self.lock().once.insert(known) {
+            return;
+        }
+        self.alert(alert);
     }
 
     pub(super) fn report(&self) -> Report {
@@ -358,6 +377,7 @@ impl Denial {
         match self.reason {
             Reason::BadRequest | Reason::HostMismatch => 400,
             Reason::BadToken => 401,
+            Reason::BudgetExhausted => 402,
             Reason::HeadTimeout => 408,
             Reason::TooManyConnections => 429,
             Reason::DnsFailed | Reason::ConnectFailed | Reason::TlsFailed | Reason::RedirectRefused => 502,

@@ -37,7 +37,9 @@ mod upstream_proxy;
 
 pub use credential::{Credential, CredentialError};
 pub use event::{Alert, Event, Report};
-pub use gateway::{ModelUpstream, UpstreamError, Usage};
+pub use gateway::{
+    Action, Budget, Inspection, ModelPolicy, ModelUpstream, UpstreamError, Usage, source_of_prices,
+};
 pub use rule::{HostRule, RuleError};
 pub use server::{Handle, Server};
 pub use upstream_proxy::{ProxyError, UpstreamProxy};
@@ -57,6 +59,12 @@ pub struct Config {
     pub allow_addresses: Vec<IpNet>,
     /// The model's API. None: requests for it are refused.
     pub model: Option<ModelUpstream>,
+    /// What the run may ask of the model.
+    pub model_policy: ModelPolicy,
+    /// What the run may spend on the model.
+    pub budget: Budget,
+    /// What is looked for in the model's words.
+    pub inspection: Inspection,
     /// Bounds.
     pub limits: Limits,
     /// The operator's own proxy.

@@ -31,8 +31,6 @@ pub(super) enum Use<'a> {
     Tunnel,
     /// One request with this method and path.
     Request(&'a str, &'a str),
-    /// Any use at all: the question is about the name.
-    Any,
 }
 
 /// The rule that allows it, or why none does. Nothing is resolved here.
@@ -50,7 +48,6 @@ pub(super) fn authorise<'s>(
     let rule = covering.find(|rule| match how {
         Use::Tunnel => rule.opens_tunnels(),
         Use::Request(method, path) => rule.allows_request(method, path),
-        Use::Any => true,
     });
     let rule = rule.ok_or_else(|| {
         let what = match how {

@@ -89,7 +89,7 @@ impl Shared {
         let tls = tls::client(config.extra_roots.as_deref())?;
         let pinned = std::mem::take(&mut config.pinned_names);
         let servers = std::mem::take(&mut config.name_servers);
-        let gateway = config.model.take().map(Gateway::new);
+        let gateway = config.model.take().map(|model| Gateway::new(model, &config));
         Ok(Shared {
             resolver: Resolver::new(pinned, servers, config.limits.dns),
             log: Log::new(config.on_alert.clone()),

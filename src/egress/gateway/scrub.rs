@@ -47,7 +47,7 @@ impl Scrubber {
 
     /// A stream to scrub.
     pub(super) fn stream(&self) -> Scrubbing<'_> {
-        Scrubbing { scrubber: self, held: Zeroizing::default() }
+        Scrubbing { scrubber: self, held: Zeroizing::default(), found: 0 }
     }
 }
 
@@ -55,6 +55,8 @@ impl Scrubber {
 pub(super) struct Scrubbing<'s> {
     scrubber: &'s Scrubber,
     held: Zeroizing<Vec<u8>>,
+    /// Secrets that were taken out.
+    pub found: u64,
 }
 
 impl Scrubbing<'_> {
@@ -67,6 +69,7 @@ impl Scrubbing<'_> {
             if let Some(needle) = self.scrubber.needles.iter().find(|n| rest.starts_with(n)) {
                 out.extend_from_slice(buf.get(from..at).unwrap_or_default());
                 out.extend_from_slice(REDACTED);
+                self.found += 1;
                 at += needle.len();
                 from = at;
             } else if self.scrubber.needles.iter().any(|n| n.starts_with(rest)) {

@@ -1,0 +1,241 @@
+//! What a run may ask of the model's API.
+//!
+//! The request is read as JSON, judged, and written again from what was read, so that the API sees exactly what was
+//! judged (no doubled keys, no second reading). Depth is bounded by `serde_json` (128), size by the caller.
+
+use crate::egress::event::{Denial, Reason};
+use crate::egress::host::{Host, split_port};
+use crate::egress::rule::HostRule;
+use serde_json::{Map, Value};
+
+/// Types of tools that the client runs itself, by prefix. The API runs the others, with a network of its own.
+const CLIENT_TOOLS: [&str; 6] =
+    ["custom", "bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"];
+
+/// Tokens are estimated at one for this many bytes of JSON. English text has about four bytes a token, code about
+/// three; an estimate that is too low is corrected when the answer reports its usage.
+const BYTES_PER_TOKEN: u64 = 3;
+
+/// What a run may ask for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelPolicy {
+    /// Model names, or prefixes with a `*` at the end. Empty: any.
+    pub models: Vec<String>,
+    /// The most output tokens of one answer. A request for more is lowered to it.
+    pub max_tokens: Option<u64>,
+    /// Types of tools, by prefix, that the API may run on its own side, such as `web_search_`.
+    pub server_tools: Vec<String>,
+}
+
+/// A request that may be sent.
+pub(super) struct Judged {
+    body: Map<String, Value>,
+    pub model: String,
+    /// The output tokens that it asks for, clamped by policy; 0 when it counts tokens only.
+    pub max_tokens: u64,
+    /// `max_tokens` below this is invalid.
+    pub least_tokens: u64,
+    pub estimate: u64,
+}
+
+impl Judged {
+    /// The request as it is sent, with `max_tokens` lowered to what the budget grants.
+    pub(super) fn into_bytes(mut self, granted: u64) -> Vec<u8> {
+        if self.body.contains_key("max_tokens") {
+            self.body.insert("max_tokens".into(), granted.min(self.max_tokens).into());
+        }
+        serde_json::to_vec(&self.body).unwrap_or_default()
+    }
+}
+
+/// Reads and judges the body of a request for a message, or for a count of its tokens (`counting`).
+pub(super) fn judge(
+    body: &[u8],
+    counting: bool,
+    policy: &ModelPolicy,
+    hosts: &[HostRule],
+) -> Result<Judged, Denial> {
+    let bad = |what: &str| Denial::new(Reason::BadRequest, format!("the request to the model {what}"));
+    let Ok(Value::Object(body_map)) = serde_json::from_slice::<Value>(body) else {
+        return Err(bad("is no JSON object"));
+    };
+    let Some(model) = body_map.get("model").and_then(Value::as_str).map(str::to_owned) else {
+        return Err(bad("names no model"));
+    };
+    if !policy.allows(&model) {
+        let shown: String = model.chars().filter(char::is_ascii_graphic).take(80).collect();
+        let message = format!("the model {shown} is not on this run's list; --model {shown} would allow it");
+        return Err(Denial::new(Reason::ModelNotAllowed, message));
+    }
+    let asked = body_map.get("max_tokens").map(Value::as_u64);
+    let max_tokens = match (asked, counting) {
+        (Some(Some(n)), _) => n.min(policy.max_tokens.unwrap_or(u64::MAX)),
+        (None, true) => 0,
+        _ => return Err(bad("has no whole number as max_tokens")),
+    };
+    let thinking = body_map.get("thinking").and_then(|t| t.get("budget_tokens")).and_then(Value::as_u64);
+    remote_actions(&body_map, policy, hosts)?;
+    let estimate = body.len() as u64 / BYTES_PER_TOKEN;
+    let least_tokens = thinking.map_or(0, |t| t.saturating_add(1));
+    Ok(Judged { body: body_map, model, max_tokens, least_tokens, estimate })
+}
+
+impl ModelPolicy {
+    fn allows(&self, model: &str) -> bool {
+        self.models.is_empty()
+            || self.models.iter().any(|allowed| match allowed.strip_suffix('*') {
+                Some(prefix) => model.starts_with(prefix),
+                None => model == allowed,
+            })
+    }
+}
+
+/// Refuses what would make the API itself reach out: its network is not under this door's rules.
+fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[HostRule]) -> Result<(), Denial> {
+    let refuse = |what: String| {
+        let message =
+            format!("the request asks the model's API to reach out itself ({what}), which no rule allows");
+        Err(Denial::new(Reason::RemoteActionNotAllowed, message))
+    };
+    for key in ["mcp_servers", "container", "context_hint"] {
+        let empty = |v: &Value| v.is_null() || v.as_array().is_some_and(Vec::is_empty);
+        if body.get(key).is_some_and(|v| !empty(v)) && key != "context_hint" {
+            return refuse(key.to_owned());
+        }
+    }
+    if body.get("speed").is_some_and(|v| v != "standard") {
+        return refuse("speed, which has prices of its own".to_owned());
+    }
+    for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {
+        let kind = match tool.get("type") {
+            None | Some(Value::Null) => "custom",
+            Some(kind) => kind.as_str().unwrap_or("?"),
+        };
+        let allowed = policy.server_tools.iter().map(String::as_str);
+        if !CLIENT_TOOLS.into_iter().chain(allowed).any(|prefix| kind.starts_with(prefix)) {
+            return refuse(format!(
+                "tool {}",
+                kind.chars().filter(char::is_ascii_graphic).take(60).collect::<String>()
+            ));
+        }
+    }
+    let mut open: Vec<&Value> = ["system", "messages"].iter().filter_map(|key| body.get(*key)).collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => {
+                let kind = fields.get("type").and_then(Value::as_str);
+                if let Some(source) = fields.get("source") {
+                    source_is_inline(source, hosts).or_else(refuse)?;
+                }
+                if kind == Some("container_upload") {
+                    return refuse("container_upload".to_owned());
+                }
+                // The input of a tool call is the model's own text and fetches nothing.
+                let own_text = kind.is_some_and(|k| k.ends_with("tool_use"));
+                open.extend(fields.iter().filter(|(k, _)| !(own_text && *k == "input")).map(|(_, v)| v));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn source_is_inline(source: &Value, hosts: &[HostRule]) -> Result<(), String> {
+    match source.get("type").and_then(Value::as_str) {
+        Some("base64" | "text" | "content") | None => Ok(()),
+        Some("url") => {
+            let url = source.get("url").and_then(Value::as_str).unwrap_or("");
+            let rest = url.strip_prefix("https://").unwrap_or("");
+            let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
+            let place =
+                split_port(authority).and_then(|(h, p)| Some((Host::parse(h).ok()?, p.unwrap_or(443))));
+            let covered =
+                place.is_some_and(|(h, p)| hosts.iter().any(|r| r.opens_tunnels() && r.covers(&h, p)));
+            if covered { Ok(()) } else { Err("a source with a URL".to_owned()) }
+        }
+        Some(_) => Err("a source that is stored elsewhere".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn reason(body: &Value, policy: &ModelPolicy) -> Option<Reason> {
+        let hosts = ["images.example.org".parse().unwrap()];
+        judge(body.to_string().as_bytes(), false, policy, &hosts).err().map(|d| d.reason)
+    }
+
+    fn plain(extra: Value) -> Value {
+        let mut body = json!({"model": "claude-opus-5-5", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]});
+        body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        body
+    }
+
+    #[test]
+    fn an_ordinary_request_passes_with_its_content_unchanged() {
+        let body = plain(
+            json!({"tools": [{"name": "Bash", "input_schema": {"source": {"type": "url"}}}], "stream": true}),
+        );
+        let judged = judge(body.to_string().as_bytes(), false, &ModelPolicy::default(), &[]).unwrap();
+        let sent: Value = serde_json::from_slice(&judged.into_bytes(u64::MAX)).unwrap();
+        assert_eq!(sent, body);
+    }
+
+    #[test]
+    fn what_makes_the_api_reach_out_is_refused() {
+        let image = |source: Value| {
+            json!({"messages": [{"role": "user", "content": [
+            {"type": "tool_result", "content": [{"type": "image", "source": source}]}]}]})
+        };
+        for extra in [
+            json!({"mcp_servers": [{"type": "url", "url": "https://evil.test/mcp"}]}),
+            json!({"container": "c1"}),
+            json!({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}),
+            json!({"tools": [{"type": "web_fetch_20250910", "name": "web_fetch"}]}),
+            json!({"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]}),
+            json!({"tools": [{"type": 7}]}),
+            image(json!({"type": "url", "url": "https://evil.test/?leak=1"})),
+            image(json!({"type": "url", "url": "https://images.example.org@evil.test/"})),
+            image(json!({"type": "url", "url": "http://images.example.org/"})),
+            image(json!({"type": "file", "file_id": "f"})),
+            json!({"speed": "fast"}),
+        ] {
+            let found = reason(&plain(extra.clone()), &ModelPolicy::default());
+            assert_eq!(found, Some(Reason::RemoteActionNotAllowed), "{extra}");
+        }
+        let allowed = image(json!({"type": "url", "url": "https://images.example.org/a.png"}));
+        assert_eq!(reason(&plain(allowed), &ModelPolicy::default()), None);
+        let search = ModelPolicy { server_tools: vec!["web_search_".into()], ..ModelPolicy::default() };
+        assert_eq!(reason(&plain(json!({"tools": [{"type": "web_search_20250305"}]})), &search), None);
+    }
+
+    #[test]
+    fn the_input_of_a_tool_call_is_not_a_source() {
+        let call = json!({"messages": [{"role": "assistant", "content": [
+            {"type": "tool_use", "id": "1", "name": "X", "input": {"source": {"type": "url", "url": "https://e.test"}}}]}]});
+        assert_eq!(reason(&plain(call), &ModelPolicy::default()), None);
+    }
+
+    #[test]
+    fn a_doubled_key_cannot_be_judged_one_way_and_read_another() {
+        let policy = ModelPolicy { models: vec!["cheap*".into()], ..ModelPolicy::default() };
+        let doubled = br#"{"model":"dear-1","max_tokens":1,"messages":[],"mod\u0065l":"cheap-1"}"#;
+        let sent = judge(doubled, false, &policy, &[]).unwrap().into_bytes(1);
+        assert!(!String::from_utf8(sent).unwrap().contains("dear"));
+        let other = br#"{"model":"cheap-1","max_tokens":1,"messages":[],"model":"dear-1"}"#;
+        assert_eq!(judge(other, false, &policy, &[]).err().unwrap().reason, Reason::ModelNotAllowed);
+    }
+
+    #[test]
+    fn max_tokens_is_clamped_and_must_be_a_number() {
+        let policy = ModelPolicy { max_tokens: Some(50), ..ModelPolicy::default() };
+        let judged = judge(plain(json!({})).to_string().as_bytes(), false, &policy, &[]).unwrap();
+        assert!(String::from_utf8(judged.into_bytes(u64::MAX)).unwrap().contains("\"max_tokens\":50"));
+        for value in [json!(-1), json!("100"), json!(1.5), json!(null)] {
+            assert_eq!(reason(&plain(json!({"max_tokens": value})), &policy), Some(Reason::BadRequest));
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! The model's words on their way in: read event by event, inspected, counted, and passed on in order.
+//!
+//! What is found by [`Autofetch`] or among the run's secrets is handled as [`Action`] says. Text is held back only
+//! while a match could still be completed by what follows, and what is held is given out before the block ends, so a
+//! stream is never reordered and never loses text. Memory is bounded: one event ([`MAX_EVENT`]), and the windows of at
+//! most [`MAX_BLOCKS`] open blocks.
+
+use super::autofetch::Autofetch;
+use super::budget::Spent;
+use super::scrub::{Scrubber, Scrubbing};
+use crate::egress::credential::Credential;
+use crate::egress::rule::HostRule;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Longest event, in bytes. Deltas are small; results of server tools can be large.
+pub(super) const MAX_EVENT: usize = 8 * 1024 * 1024;
+/// Most blocks open at once. The API opens one at a time.
+const MAX_BLOCKS: usize = 64;
+
+/// What happens to something found in the model's words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Action {
+    /// It passes, and an alert is raised.
+    Mark,
+    /// It is replaced, and an alert is raised. In a model's thinking, which is signed, it is only marked.
+    #[default]
+    Redact,
+    /// The answer ends there with an error, and an alert is raised.
+    Stop,
+}
+
+/// What is looked for in the model's words.
+#[derive(Debug, Default)]
+pub struct Inspection {
+    /// What happens to it.
+    pub action: Action,
+    /// Canaries and secrets of the run, and the envelope's nonce: text that the model has no reason to write. Looked
+    /// for in several encodings; those shorter than 8 bytes are ignored.
+    pub secrets: Vec<Credential>,
+}
+
+/// The answer must not go on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Policy is to stop at what was found.
+    Found,
+    /// The stream is not what the API sends.
+    Malformed,
+}
+
+/// Reads one answer.
+pub(super) struct Inspector<'g> {
+    action: Action,
+    hosts: &'g [HostRule],
+    secrets: &'g Scrubber,
+    buf: Vec<u8>,
+    searched: usize,
+    blocks: BTreeMap<u64, Block<'g>>,
+    /// Kinds of what was found, with how often.
+    pub found: BTreeMap<&'static str, u64>,
+    spent: Spent,
+    usage_seen: bool,
+    text_bytes: u64,
+}
+
+struct Block<'g> {
+    secrets: Scrubbing<'g>,
+    markup: Autofetch,
+    field: Field,
+}
+
+/// Where a delta keeps its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Text,
+    Json,
+    Thinking,
+}
+
+impl Field {
+    fn of_delta(kind: Option<&str>) -> Option<Field> {
+        match kind? {
+            "text_delta" => Some(Field::Text),
+            "input_json_delta" => Some(Field::Json),
+            "thinking_delta" => Some(Field::Thinking),
+            _ => None,
+        }
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Field::Text => ("text_delta", "text"),
+            Field::Json => ("input_json_delta", "partial_json"),
+            Field::Thinking => ("thinking_delta", "thinking"),
+        }
+    }
+}
+
+impl<'g> Inspector<'g> {
+    pub(super) fn new(action: Action, hosts: &'g [HostRule], secrets: &'g Scrubber) -> Self {
+        Inspector {
+            action,
+            hosts,
+            secrets,
+            buf: Vec::new(),
+            searched: 0,
+            blocks: BTreeMap::new(),
+            found: BTreeMap::new(),
+            spent: Spent::default(),
+            usage_seen: false,
+            text_bytes: 0,
+        }
+    }
+
+    /// Takes the next bytes of an event stream and returns what may pass.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Stop> {
+        self.buf.extend_from_slice(bytes);
+        let mut out = Vec::with_capacity(bytes.len());
+        let buf = std::mem::take(&mut self.buf);
+        let (mut start, mut at) = (0, self.searched);
+        while let Some(end) = end_of_event(&buf, at) {
+            self.event(buf.get(start..end).unwrap_or_default(), &mut out)?;
+            (start, at) = (end, end);
+        }
+        self.buf = buf.get(start..).unwrap_or_default().to_vec();
+        self.searched = self.buf.len().saturating_sub(3);
+        if self.buf.len() > MAX_EVENT { Err(Stop::Malformed) } else { Ok(out) }
+    }
+
+    /// The stream has ended: what was held back is given out. An event that is cut short is dropped, as any reader
+    /// of event streams does.
+    pub(super) fn finish(&mut self) -> Result<Vec<u8>, Stop> {
+        let mut out = Vec::new();
+        for index in self.blocks.keys().copied().collect::<Vec<_>>() {
+            self.close_block(index, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// What the answer cost, as far as it is known. Without a final count, output is estimated from what was seen.
+    pub(super) fn spent(&self) -> Option<Spent> {
+        let output = self.spent.output.max(if self.usage_seen { self.text_bytes / 5 } else { 0 });
+        self.usage_seen.then_some(Spent { output, ..self.spent })
+    }
+
+    fn event(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Stop> {
+        let data = data_of(raw);
+        let Ok(mut event) = serde_json::from_slice::<Value>(&data) else {
+            out.extend_from_slice(raw);
+            return Ok(());
+        };
+        let index = event.get("index").and_then(Value::as_u64).unwrap_or(0);
+        match event.get("type").and_then(Value::as_str) {
+            Some("message_start") => self.count(event.get("message").and_then(|m| m.get("usage"))),
+            Some("message_delta") => self.count(event.get("usage")),
+            Some("content_block_start") => {
+                if let Some(block) = event.get_mut("content_block") {
+                    let before = block.clone();
+                    self.whole_block(block)?;
+                    if *block != before {
+                        write_event(out, "content_block_start", &event);
+                        return Ok(());
+                    }
+                }
+            }
+            Some("content_block_delta") => return self.delta(raw, event, index, out),
+            Some("content_block_stop") => self.close_block(index, out)?,
+            _ => {}
+        }
+        out.extend_from_slice(raw);
+        Ok(())
+    }
+
+    fn delta(&mut self, raw: &[u8], mut event: Value, index: u64, out: &mut Vec<u8>) -> Result<(), Stop> {
+        let field = Field::of_delta(event.pointer("/delta/type").and_then(Value::as_str));
+        let Some(field) = field else {
+            out.extend_from_slice(raw);
+            return Ok(());
+        };
+        let name = field.names().1;
+        let Some(text) = event.pointer("/delta").and_then(|d| d.get(name)).and_then(Value::as_str) else {
+            return Err(Stop::Malformed);
+        };
+        self.text_bytes += text.len() as u64;
+        if self.blocks.len() >= MAX_BLOCKS && !self.blocks.contains_key(&index) {
+            return Err(Stop::Malformed);
+        }
+        let (hosts, secrets, redact) = (self.hosts, self.secrets, self.action == Action::Redact);
+        let block = self.blocks.entry(index).or_insert_with(|| Block {
+            secrets: secrets.stream(),
+            markup: Autofetch::default(),
+            field,
+        });
+        let clean = block.push(text, hosts, redact);
+        let changed = clean != text;
+        self.tally(index)?;
+        if !changed || field == Field::Thinking {
+            out.extend_from_slice(raw);
+        } else if !clean.is_empty() {
+            if let Some(slot) = event.get_mut("delta").and_then(|d| d.get_mut(name)) {
+                *slot = Value::String(clean);
+            }
+            write_event(out, "content_block_delta", &event);
+        }
+        Ok(())
+    }
+
+    fn close_block(&mut self, index: u64, out: &mut Vec<u8>) -> Result<(), Stop> {
+        let (hosts, redact) = (self.hosts, self.action == Action::Redact);
+        let Some(block) = self.blocks.get_mut(&index) else { return Ok(()) };
+        let rest = block.finish(hosts, redact);
+        let (kind, name) = block.field.names();
+        let thinking = block.field == Field::Thinking;
+        let verdict = self.tally(index);
+        self.blocks.remove(&index);
+        verdict?;
+        if !rest.is_empty() && !thinking {
+            let event =
+                json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, name: rest}});
+            write_event(out, "content_block_delta", &event);
+        }
+        Ok(())
+    }
+
+    /// Moves what a block found into the answer's tally.
+    fn tally(&mut self, index: u64) -> Result<(), Stop> {
+        let Some(block) = self.blocks.get_mut(&index) else { return Ok(()) };
+        let secrets = std::mem::take(&mut block.secrets.found);
+        let markup = std::mem::take(&mut block.markup.found);
+        self.note(secrets, markup)
+    }
+
+    fn note(&mut self, secrets: u64, markup: u64) -> Result<(), Stop> {
+        for (kind, n) in [("secret", secrets), ("autofetch", markup)] {
+            if n > 0 {
+                *self.found.entry(kind).or_default() += n;
+            }
+        }
+        if self.action == Action::Stop && secrets + markup > 0 { Err(Stop::Found) } else { Ok(()) }
+    }
+
+    /// Inspects an answer that came as one document, and returns it as it may pass.
+    pub(super) fn document(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Stop> {
+        let mut message: Value = serde_json::from_slice(bytes).map_err(|_| Stop::Malformed)?;
+        self.count(message.get("usage"));
+        let Some(blocks) = message.get_mut("content").and_then(Value::as_array_mut) else {
+            return Ok(bytes.to_vec());
+        };
+        let before = blocks.clone();
+        for block in blocks.iter_mut() {
+            self.whole_block(block)?;
+        }
+        if *blocks == before {
+            return Ok(bytes.to_vec());
+        }
+        serde_json::to_vec(&message).map_err(|_| Stop::Malformed)
+    }
+
+    /// A block that is there at once.
+    fn whole_block(&mut self, block: &mut Value) -> Result<(), Stop> {
+        let field = match block.get("type").and_then(Value::as_str) {
+            Some("text") => Field::Text,
+            Some("thinking") => Field::Thinking,
+            _ => Field::Json,
+        };
+        let name = match field {
+            Field::Json => "input",
+            other => other.names().1,
+        };
+        let Some(slot) = block.get_mut(name) else { return Ok(()) };
+        let text = match (&*slot, field) {
+            (Value::String(text), _) => text.clone(),
+            (value, Field::Json) => value.to_string(),
+            _ => return Ok(()),
+        };
+        if text.is_empty() || text == "{}" {
+            return Ok(());
+        }
+        let redact = self.action == Action::Redact;
+        let mut state = Block { secrets: self.secrets.stream(), markup: Autofetch::default(), field };
+        let mut clean = state.push(&text, self.hosts, redact);
+        clean.push_str(&state.finish(self.hosts, redact));
+        self.note(state.secrets.found, state.markup.found)?;
+        if clean != text && field != Field::Thinking {
+            *slot = match field {
+                Field::Json => serde_json::from_str(&clean).map_err(|_| Stop::Malformed)?,
+                _ => Value::String(clean),
+            };
+        }
+        Ok(())
+    }
+
+    /// Counts are cumulative: the last one holds.
+    fn count(&mut self, usage: Option<&Value>) {
+        let Some(usage) = usage.filter(|u| u.is_object()) else { return };
+        self.usage_seen = true;
+        let read = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
+        let mut keep = |slot: fn(&mut Spent) -> &mut u64, value: Option<u64>| {
+            if let Some(value) = value {
+                let slot = slot(&mut self.spent);
+                *slot = value.max(*slot);
+            }
+        };
+        keep(|s| &mut s.input, read("/input_tokens"));
+        keep(|s| &mut s.output, read("/output_tokens"));
+        keep(|s| &mut s.cache_read, read("/cache_read_input_tokens"));
+        let hour = read("/cache_creation/ephemeral_1h_input_tokens");
+        let written = read("/cache_creation_input_tokens");
+        keep(|s| &mut s.cache_write_1h, hour);
+        keep(|s| &mut s.cache_write_5m, written.map(|all| all.saturating_sub(hour.unwrap_or(0))));
+    }
+}
+
+impl Block<'_> {
+    fn push(&mut self, text: &str, hosts: &[HostRule], redact: bool) -> String {
+        let passed = self.secrets.push(text.as_bytes());
+        self.after_secrets(passed, text.len(), hosts, redact)
+    }
+
+    fn finish(&mut self, hosts: &[HostRule], redact: bool) -> String {
+        let passed = self.secrets.finish();
+        let mut out = self.after_secrets(passed, 0, hosts, redact);
+        if self.field == Field::Text {
+            out.push_str(&self.markup.finish(hosts, redact));
+        }
+        out
+    }
+
+    fn after_secrets(&mut self, passed: Vec<u8>, _: usize, hosts: &[HostRule], redact: bool) -> String {
+        // Secrets are ASCII, so what is between them is whole characters.
+        let text =
+            String::from_utf8(passed).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+        if self.field == Field::Text { self.markup.push(&text, hosts, redact) } else { text }
+    }
+}
+
+/// The index after the empty line that ends the first event at or after `from`.
+fn end_of_event(buf: &[u8], from: usize) -> Option<usize> {
+    let rest = buf.get(from..)?;
+    rest.iter().enumerate().filter(|(_, b)| **b == b'\n').find_map(|(at, _)| match rest.get(at + 1..) {
+        Some([b'\n', ..]) => Some(from + at + 2),
+        Some([b'\r', b'\n', ..]) => Some(from + at + 3),
+        _ => None,
+    })
+}
+
+fn data_of(raw: &[u8]) -> Vec<u8> {
+    let mut data = Vec::new();
+    for line in raw.split(|b| *b == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let Some(value) = line.strip_prefix(b"data:") {
+            if !data.is_empty() {
+                data.push(b'\n');
+            }
+            data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+        }
+    }
+    data
+}
+
+fn write_event(out: &mut Vec<u8>, name: &str, event: &Value) {
+    out.extend_from_slice(format!("event: {name}\ndata: {event}\n\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CANARY: &str = "CANARY-7f3a9c1e5b";
+
+    fn delta(index: u64, text: &str) -> String {
+        let event = json!({"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}});
+        format!("event: content_block_delta\ndata: {event}\n\n")
+    }
+
+    fn stream(texts: &[&str]) -> String {
+        let start = json!({"type": "message_start", "message": {"usage": {"input_tokens": 7, "output_tokens": 1,
+            "cache_creation_input_tokens": 30, "cache_creation": {"ephemeral_1h_input_tokens": 10}}}});
+        let end = json!({"type": "message_delta", "usage": {"output_tokens": 42}});
+        let middle: String = texts.iter().map(|t| delta(0, t)).collect();
+        format!(
+            "event: message_start\ndata: {start}\n\n{middle}event: content_block_stop\ndata: \
+             {{\"type\":\"content_block_stop\",\"index\":0}}\n\nevent: message_delta\ndata: {end}\n\n"
+        )
+    }
+
+    fn text_of(events: &[u8]) -> String {
+        let text = String::from_utf8(events.to_vec()).unwrap();
+        let events = text.split("\n\n").filter_map(|e| e.split_once("data: ")).map(|(_, d)| d.to_owned());
+        let values = events.map(|d| serde_json::from_str::<Value>(&d).unwrap());
+        values.filter_map(|v| v.pointer("/delta/text").and_then(Value::as_str).map(str::to_owned)).collect()
+    }
+
+    fn run(
+        action: Action,
+        chunks: &[&[u8]],
+    ) -> (Result<Vec<u8>, Stop>, BTreeMap<&'static str, u64>, Option<Spent>) {
+        let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
+        let mut inspector = Inspector::new(action, &hosts, &secrets);
+        let mut out = Vec::new();
+        for chunk in chunks {
+            match inspector.push(chunk) {
+                Ok(bytes) => out.extend(bytes),
+                Err(stop) => return (Err(stop), inspector.found.clone(), inspector.spent()),
+            }
+        }
+        let rest = inspector.finish();
+        (rest.map(|rest| [out, rest].concat()), inspector.found.clone(), inspector.spent())
+    }
+
+    #[test]
+    fn an_innocent_stream_passes_byte_for_byte_and_is_counted() {
+        let text = stream(&["Hello ", "world, a < b."]);
+        let (out, found, spent) = run(Action::Redact, &[text.as_bytes()]);
+        assert_eq!((out.unwrap(), found.len()), (text.into_bytes(), 0));
+        let spent = spent.unwrap();
+        assert_eq!((spent.input, spent.output, spent.cache_write_5m, spent.cache_write_1h), (7, 42, 20, 10));
+    }
+
+    #[test]
+    fn what_is_split_over_events_is_found() {
+        let texts = ["so CANARY-7f3a", "9c1e5b and ![x", "](https://evil.", "test/a) end"];
+        let (out, found, _) = run(Action::Redact, &[stream(&texts).as_bytes()]);
+        let text = text_of(&out.unwrap());
+        assert_eq!(text, "so [redacted by jess] and [image removed by jess] end");
+        assert_eq!((found.get("secret"), found.get("autofetch")), (Some(&1), Some(&1)));
+    }
+
+    #[test]
+    fn policy_decides_what_happens_to_it() {
+        let text = stream(&[CANARY, " tail"]);
+        let (out, found, _) = run(Action::Mark, &[text.as_bytes()]);
+        assert!(text_of(&out.unwrap()).contains("tail") && found.get("secret") == Some(&1));
+        assert_eq!(run(Action::Stop, &[text.as_bytes()]).0, Err(Stop::Found));
+    }
+
+    #[test]
+    fn a_document_is_inspected_like_a_stream() {
+        let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
+        let mut inspector = Inspector::new(Action::Redact, &hosts, &secrets);
+        let document = json!({"content": [
+            {"type": "text", "text": format!("a {CANARY}")},
+            {"type": "tool_use", "input": {"x": {"y": CANARY}}},
+        ], "usage": {"input_tokens": 1, "output_tokens": 2}});
+        let out = String::from_utf8(inspector.document(document.to_string().as_bytes()).unwrap()).unwrap();
+        assert!(!out.contains(CANARY) && out.contains("[redacted by jess]"));
+        assert_eq!(inspector.found.get("secret"), Some(&2));
+    }
+
+    #[test]
+    fn an_endless_event_ends_the_stream() {
+        let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
+        let mut inspector = Inspector::new(Action::Redact, &hosts, &secrets);
+        let chunk = vec![b'x'; 1 << 20];
+        let stopped = (0..10).find_map(|_| inspector.push(&chunk).err());
+        assert_eq!(stopped, Some(Stop::Malformed));
+    }
+
+    proptest! {
+        #[test]
+        fn a_stream_is_the_same_however_it_is_cut(
+            texts in proptest::collection::vec("[a-z !\\[\\(<]{0,20}", 0..8), cuts in proptest::collection::vec(0usize..2000, 0..20)
+        ) {
+            let refs: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let text = stream(&refs);
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c.min(text.len())).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let chunks: Vec<&[u8]> = cuts.windows(2).map(|w| &text.as_bytes()[w[0]..w[1]]).collect();
+            let out = run(Action::Redact, &chunks).0.unwrap();
+            prop_assert_eq!(text_of(&out), texts.concat());
+        }
+    }
+}
