@@ -2,6 +2,7 @@
 
 mod hook;
 mod run;
+mod trust;
 
 use crate::exit::Exit;
 use clap::{Parser, Subcommand};
@@ -18,6 +19,7 @@ struct Cli {
 enum Command {
     Hook(hook::Args),
     Run(run::Args),
+    Trust(trust::Args),
 }
 
 /// Runs the command line `args` (the program name first) and says what to exit with.
@@ -32,6 +34,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
         Ok(cli) => match cli.command {
             Command::Hook(args) => hook::run(args),
             Command::Run(args) => run::run(args),
+            Command::Trust(args) => trust::run(args),
         },
         Err(error) => usage(&error),
     }

@@ -9,6 +9,7 @@
 
 mod mcp;
 pub mod paths;
+pub mod rule_of_two;
 pub mod shell;
 mod tools;
 pub mod web;

@@ -1,1 +1,86 @@
-//! What a repository may not bring along: agent configuration that runs code, widens permissions or redirects the model.
+//! What a repository may not bring along: agent configuration that runs code, opens a network path, widens
+//! permissions, redirects the model or switches a guard off.
+//!
+//! [`check`] reads the target's configuration once, by descriptor, and judges the bytes it read. A verdict is a value
+//! of [`Report`]; nothing stores it for later, so whoever is about to start an agent calls [`check`] again.
+//!
+//! One pass goes through these modules in order: [`walk`] finds the files, [`read`] reads each with limits, [`json`],
+//! [`yaml`] and [`frontmatter`] parse as the client parses, [`rules`] judge, [`report`] prints.
+//!
+//! | limit | value | reached |
+//! |---|---|---|
+//! | entries walked | [`walk::MAX_ENTRIES`] | blocks |
+//! | directory depth | [`walk::MAX_DEPTH`] | blocks |
+//! | configuration files read | [`walk::MAX_FILES`] | blocks |
+//! | bytes of one file | [`read::MAX_BYTES`] | blocks |
+//! | nesting of one document | [`json::MAX_DEPTH`] | blocks |
+//! | findings kept | [`report::MAX_FINDINGS`] | the rest are counted; they still block |
+
+pub mod agents;
+pub mod frontmatter;
+pub mod json;
+mod judge;
+pub mod mask;
+pub mod read;
+pub mod report;
+pub mod rules;
+pub mod walk;
+pub mod yaml;
+
+pub use report::{FileReport, Finding, Report};
+
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a check could give no verdict. A caller that gets one of these refuses.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The target is missing or no directory.
+    #[error("cannot check {path}: {reason}; name a directory that exists")]
+    Target {
+        /// The target, made safe to print.
+        path: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The target exists and could not be opened or read.
+    #[error("cannot read {path} while checking its agent configuration: {source}; check its permissions")]
+    Io {
+        /// The path, made safe to print.
+        path: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+/// How far a check looks.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Also read the configuration in the target's parent directories, as the client does. Default true.
+    pub parents: bool,
+    /// The operator's home directory: configuration directly in it is the operator's own. Default `$HOME`.
+    pub home: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let home = std::env::var_os("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
+        Options { parents: true, home }
+    }
+}
+
+/// Checks the agent configuration that `repo` brings along, and that of its parent directories.
+///
+/// # Errors
+/// [`Error`] when there is no verdict: the target is missing, no directory, or unreadable. Refuse then.
+pub fn check(repo: &Path) -> Result<Report, Error> {
+    check_with(repo, &Options::default())
+}
+
+/// [`check`] with explicit options.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(repo: &Path, options: &Options) -> Result<Report, Error> {
+    walk::run(repo, options)
+}

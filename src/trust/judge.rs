@@ -1,0 +1,266 @@
+//! From the bytes of one file to its findings.
+
+use super::read::{self, Content};
+use super::report::{Class, Report};
+use super::rules::{Sink, codeql, hooks, markdown, mcp, memory, other, plugin, settings, truthy};
+use super::{frontmatter, json, mask, yaml};
+use crate::untrusted::Untrusted;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::os::fd::BorrowedFd;
+
+/// Imports are followed this far, one file into the next. The client (2.1.332) stops at five.
+const MAX_IMPORT_DEPTH: usize = 5;
+
+/// What a file is to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Settings,
+    Mcp,
+    PluginMcp,
+    Manifest,
+    Marketplace,
+    /// A plugin's hooks file.
+    Hooks,
+    /// `hooks/hooks.json` where no plugin is known to be: judged only when it has that shape.
+    MaybeHooks,
+    Lsp,
+    Monitors,
+    Schedule,
+    Agent,
+    Command,
+    Skill,
+    Style,
+    Memory,
+    CodeQlPack,
+    CodeQlConfig,
+    Other(&'static str),
+}
+
+impl Kind {
+    /// True for a file that must be a regular file in its own place: a link or a directory there refuses.
+    pub(super) const fn strict(self) -> bool {
+        !matches!(
+            self,
+            Kind::Agent
+                | Kind::Command
+                | Kind::Skill
+                | Kind::Style
+                | Kind::Memory
+                | Kind::MaybeHooks
+                | Kind::Other(_)
+        )
+    }
+
+    /// True for a file that never refuses.
+    pub(super) const fn informs(self) -> bool {
+        matches!(self, Kind::Other(_) | Kind::MaybeHooks)
+    }
+}
+
+/// Judges files of one repository.
+pub(super) struct Judge<'a> {
+    boundary: BorrowedFd<'a>,
+    /// How the boundary is written, seen from the target (`""`, `"../"`, …).
+    up: String,
+    /// The target, relative to the boundary.
+    target: Vec<u8>,
+    files: usize,
+    imported: HashSet<String>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(boundary: BorrowedFd<'a>, up: String, target: Vec<u8>) -> Self {
+        Judge { boundary, up, target, files: 0, imported: HashSet::new() }
+    }
+
+    /// Nothing in the repository may reach beyond this directory.
+    pub(super) fn boundary(&self) -> BorrowedFd<'a> {
+        self.boundary
+    }
+
+    /// Files judged so far.
+    pub(super) fn files(&self) -> usize {
+        self.files
+    }
+
+    /// A path relative to the boundary, as seen from the target. Not yet safe to print.
+    pub(super) fn shown(&self, path: &[u8]) -> String {
+        let inside = path.strip_prefix(self.target.as_slice()).and_then(|rest| match rest {
+            [] => Some(&b"."[..]),
+            [b'/', rest @ ..] => Some(rest),
+            rest if self.target.is_empty() => Some(rest),
+            _ => None,
+        });
+        match inside {
+            Some(rest) => String::from_utf8_lossy(rest).into_owned(),
+            None => format!("{}{}", self.up, String::from_utf8_lossy(path)),
+        }
+    }
+
+    /// Judges what was read at `path` and adds to `report`.
+    pub(super) fn content(&mut self, report: &mut Report, path: &[u8], kind: Kind, content: Content) {
+        self.files += 1;
+        let mut sink = Sink::default();
+        match content {
+            Content::Absent => return,
+            Content::Bytes(bytes) => self.bytes(report, path, kind, &bytes, &mut sink),
+            _ if kind.informs() => {
+                if let Kind::Other(label) = kind {
+                    other::check(&mut sink, label, None);
+                }
+            }
+            Content::Link(target) => sink.block(Class::Unreadable, "symlink", mask::target(target.inspect())),
+            Content::Special(what) => sink.unreadable(what),
+            Content::TooLarge => sink.unreadable(&format!("larger than {} bytes", read::MAX_BYTES)),
+            Content::Unreadable(errno) => sink.unreadable(&format!("cannot read: {errno}")),
+        }
+        let shown = self.shown(path);
+        report.add(&shown, sink.into_findings());
+    }
+
+    fn bytes(
+        &mut self,
+        report: &mut Report,
+        path: &[u8],
+        kind: Kind,
+        bytes: &Untrusted<Vec<u8>>,
+        sink: &mut Sink,
+    ) {
+        match kind {
+            Kind::Settings => with_json(sink, bytes, settings::check),
+            Kind::Mcp => with_json(sink, bytes, |s, v| mcp::check_file(s, v, false)),
+            Kind::PluginMcp => with_json(sink, bytes, |s, v| mcp::check_file(s, v, true)),
+            Kind::Hooks => with_json(sink, bytes, |s, v| plugin::check_part(s, plugin::Part::Hooks, v)),
+            Kind::Lsp => with_json(sink, bytes, |s, v| plugin::check_part(s, plugin::Part::Lsp, v)),
+            Kind::Monitors => with_json(sink, bytes, |s, v| plugin::check_part(s, plugin::Part::Monitors, v)),
+            Kind::Schedule => with_json(sink, bytes, |s, v| {
+                if truthy(v.get("tasks").unwrap_or(v)) {
+                    s.block(Class::RunsCommand, "scheduled tasks", mask::json(v));
+                }
+            }),
+            Kind::MaybeHooks => {
+                if let Ok(value) = json::parse(bytes)
+                    && let Some(events @ Value::Object(_)) = value.inspect().get("hooks")
+                {
+                    hooks::check(sink, events);
+                }
+            }
+            Kind::Manifest => {
+                let mut parts = Vec::new();
+                with_json(sink, bytes, |s, v| parts = plugin::check_manifest(s, v));
+                self.parts(report, path, &parts);
+            }
+            Kind::Marketplace => {
+                let mut parts = Vec::new();
+                with_json(sink, bytes, |s, v| parts = plugin::check_marketplace(s, v));
+                self.parts(report, path, &parts);
+            }
+            Kind::CodeQlPack => with_yaml(sink, bytes, codeql::check_pack),
+            Kind::CodeQlConfig => with_yaml(sink, bytes, codeql::check_config),
+            Kind::Agent => markdown::check(sink, markdown::Kind::Agent, &frontmatter::read(bytes)),
+            Kind::Style => markdown::check(sink, markdown::Kind::Style, &frontmatter::read(bytes)),
+            Kind::Skill => markdown::check(sink, markdown::Kind::Skill, &frontmatter::read(bytes)),
+            Kind::Command => {
+                let document = frontmatter::read(bytes);
+                markdown::check(sink, markdown::Kind::Command, &document);
+                self.imports(path, &document.body, sink, 0);
+            }
+            Kind::Memory => {
+                let text = Untrusted::new(frontmatter::decode(bytes.inspect()));
+                self.imports(path, &text, sink, 0);
+            }
+            Kind::Other(label) => other::check(sink, label, Some(bytes)),
+        }
+    }
+
+    /// Reads the files that a manifest names. They are relative to the plugin, the parent of `.claude-plugin`.
+    fn parts(&mut self, report: &mut Report, manifest: &[u8], parts: &[(plugin::Part, String)]) {
+        let manifest = String::from_utf8_lossy(manifest).into_owned();
+        let plugin = manifest.rsplitn(3, '/').nth(2).unwrap_or("").to_owned();
+        for (part, name) in parts {
+            let memory::Import::Inside(path) = memory::resolve(&plugin, name) else { continue };
+            if !self.imported.insert(path.clone()) {
+                continue;
+            }
+            let kind = match part {
+                plugin::Part::Hooks => Kind::Hooks,
+                plugin::Part::Mcp => Kind::PluginMcp,
+                plugin::Part::Lsp => Kind::Lsp,
+                plugin::Part::Monitors => Kind::Monitors,
+            };
+            let content = read::beneath(self.boundary, path.as_bytes());
+            self.content(report, path.as_bytes(), kind, content);
+        }
+    }
+
+    /// Follows `@path` imports. Each file is read once in a check.
+    fn imports(&mut self, path: &[u8], text: &Untrusted<String>, sink: &mut Sink, depth: usize) {
+        let found = memory::imports(text);
+        if found.len() > memory::MAX_IMPORTS {
+            sink.block(Class::LimitReached, "imports", format!("more than {}", memory::MAX_IMPORTS));
+        }
+        let path = String::from_utf8_lossy(path).into_owned();
+        let directory = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+        for import in found.iter().take(memory::MAX_IMPORTS) {
+            let inside = match memory::resolve(directory, import.inspect()) {
+                memory::Import::NoPath => continue,
+                memory::Import::Outside => {
+                    memory::outside(sink, import);
+                    continue;
+                }
+                memory::Import::Inside(path) => path,
+            };
+            if inside.is_empty() || self.imported.contains(&inside) {
+                continue;
+            }
+            match read::beneath(self.boundary, inside.as_bytes()) {
+                Content::Absent | Content::Special("directory") => {}
+                Content::Bytes(_) if memory::secret_name(&inside) => {
+                    sink.block(
+                        Class::OutsidePath,
+                        "import of a credential file",
+                        mask::target(import.inspect()),
+                    );
+                }
+                Content::Bytes(bytes) => {
+                    self.imported.insert(inside.clone());
+                    self.files += 1;
+                    if depth < MAX_IMPORT_DEPTH {
+                        let text = Untrusted::new(frontmatter::decode(bytes.inspect()));
+                        self.imports(inside.as_bytes(), &text, sink, depth + 1);
+                    }
+                }
+                Content::Special(what) => {
+                    sink.block(
+                        Class::Unreadable,
+                        "import",
+                        format!("{}: {what}", mask::target(import.inspect())),
+                    );
+                }
+                Content::TooLarge => sink.info(Class::Note, "import", "larger than the limit, not followed"),
+                Content::Link(_) | Content::Unreadable(_) => {
+                    sink.block(Class::OutsidePath, "import through a link", mask::target(import.inspect()));
+                }
+            }
+        }
+    }
+}
+
+fn with_json(sink: &mut Sink, bytes: &Untrusted<Vec<u8>>, rule: impl FnOnce(&mut Sink, &Value)) {
+    match json::parse(bytes) {
+        Ok(value) => rule(sink, value.inspect()),
+        Err(reason) => sink.unreadable(reason),
+    }
+}
+
+fn with_yaml(sink: &mut Sink, bytes: &Untrusted<Vec<u8>>, rule: impl FnOnce(&mut Sink, &Value)) {
+    let text = match std::str::from_utf8(bytes.inspect()) {
+        Ok(text) => Untrusted::new(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Err(_) => return sink.unreadable("not UTF-8 text"),
+    };
+    match yaml::parse(&text) {
+        Ok(value) => rule(sink, value.inspect()),
+        Err(reason) => sink.unreadable(reason),
+    }
+}
