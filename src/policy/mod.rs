@@ -7,11 +7,11 @@
 //! Every step is bounded: see [`shell::limits`] for commands and [`World`] for files. At a bound the verdict is
 //! [`Verdict::Deny`], with a reason that says which bound.
 
-mod mcp;
+pub(crate) mod mcp;
 pub mod paths;
 pub mod rule_of_two;
 pub mod shell;
-mod tools;
+pub(crate) mod tools;
 pub mod web;
 pub mod world;
 

@@ -784,6 +784,9 @@ pub fn protected(path: &Path, scope: &Scope) -> Option<Protected> {
     {
         return Some("another user's home");
     }
+    if path.starts_with("/root") && !scope.home.starts_with("/root") {
+        return Some("another user's home");
+    }
     system(&refs)
 }
 

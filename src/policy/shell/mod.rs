@@ -1,18 +1,51 @@
 //! Commands: a bash program is parsed, its words are evaluated, every simple command in it is judged.
+//!
+//! | file | concern |
+//! |---|---|
+//! | [`limits`] | every bound |
+//! | [`parse`] | text → syntax tree |
+//! | `value`, `word` | words → values with holes and origins |
+//! | `eval` | control flow, state, redirections, files |
+//! | `run` | builtins, wrappers, shells and interpreters |
+//! | `carry` | programs that run a command in a form of their own |
+//! | `rules`, `git`, `net` | what single programs may do |
+//! | `code` | programs in other languages on the command line |
+
+mod carry;
+mod code;
+mod eval;
+mod git;
+pub mod limits;
+mod net;
+mod options;
+pub mod parse;
+mod rules;
+mod run;
+mod value;
+mod word;
+
 use super::{Decision, Scope, World};
-/// temp
-pub fn judge(_c: &str, _s: &Scope, _w: &dyn World) -> Decision {
-    Decision::SILENT
-}
-/// temp
-pub fn destructive_sql(_t: &str) -> bool {
-    false
-}
-/// temp
-pub fn seeks_secrets(_t: &str) -> bool {
-    false
-}
-/// temp
-pub fn glob_matches(_p: &str, _t: &str) -> bool {
-    false
+use value::{Taint, Val};
+
+pub use rules::{destructive_sql, seeks_secrets};
+pub use value::glob_matches;
+
+/// What may be said about running `command` with bash. Time and memory are bounded by [`limits`].
+pub fn judge(command: &str, scope: &Scope, world: &dyn World) -> Decision {
+    if command.len() > limits::PROGRAM {
+        return Decision::deny(
+            "shell.bound",
+            format!(
+                "The command is longer than {} bytes. Write the data to a file with the Write tool.",
+                limits::PROGRAM
+            ),
+        );
+    }
+    let mut machine = eval::Machine::new(scope, world);
+    let plain = command.replace("\r\n", "\n");
+    let out = machine.program(&plain, &Val::default());
+    if out.taint.any(Taint::ENV) {
+        machine.ask("secret.env", "The command prints variables of the environment that hold credentials. Name the one harmless variable you need.");
+    }
+    machine.found
 }

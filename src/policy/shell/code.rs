@@ -1,0 +1,603 @@
+//! Programs in other languages on the command line: their literals, calls and imports.
+//!
+//! This is no parser of those languages. It takes out string literals, joins the ones that are added up, and looks at
+//! what the program could do with them: read or write a path, run a command, delete, talk to another machine.
+
+use super::eval::Machine;
+use super::rules::destructive_sql;
+use super::value::{Taint, Val};
+use super::word::{ansi_c, secret_variable};
+use crate::policy::world::Kind;
+use crate::policy::{paths, tools, web};
+
+/// Languages with a flag for code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Language {
+    Python,
+    Perl,
+    Ruby,
+    Node,
+    Php,
+    Awk,
+    Lua,
+    Other,
+}
+
+/// The language that a program runs.
+pub(super) fn language(base: &str) -> Option<Language> {
+    let stem = base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    Some(match stem {
+        "python" | "pypy" | "ipython" | "python3." | "bpython" | "micropython" => Language::Python,
+        "perl" => Language::Perl,
+        "ruby" | "irb" | "jruby" => Language::Ruby,
+        "node" | "nodejs" | "deno" | "tsx" | "ts-node" | "bun" | "qjs" | "d"
+            if base != "bun" && base != "d8" =>
+        {
+            Language::Node
+        }
+        "php" => Language::Php,
+        "awk" | "gawk" | "mawk" | "nawk" => Language::Awk,
+        "lua" | "luajit" | "texlua" => Language::Lua,
+        "osascript" | "Rscript" | "R" | "julia" | "elixir" | "erl" | "ghc" | "runghc" | "scala"
+        | "groovy" | "tclsh" | "guile" | "sbcl" | "swift" | "raku" | "racket" | "clojure" | "nim"
+        | "crystal" | "jshell" | "kotlin" | "octave" | "gnuplot" => Language::Other,
+        _ => return None,
+    })
+}
+
+impl Language {
+    /// Options whose value is code.
+    pub fn code_flags(self) -> &'static [&'static str] {
+        match self {
+            Language::Python => &["-c"],
+            Language::Perl => &["-e", "-E"],
+            Language::Ruby => &["-e"],
+            Language::Node => &["-e", "--eval", "-p", "--print", "-pe"],
+            Language::Php => &["-r", "-B", "-E", "-R"],
+            Language::Awk => &["-e", "--source"],
+            Language::Lua => &["-e"],
+            Language::Other => &["-e", "-c", "--eval", "-r", "--eval-string"],
+        }
+    }
+
+    /// Whether short options may be written together (`perl -ne`).
+    pub fn clusters(self) -> bool {
+        matches!(self, Language::Perl | Language::Ruby | Language::Python)
+    }
+}
+
+/// Most code that is looked at, in bytes.
+const CODE_MAX: usize = 128 * 1024;
+
+#[rustfmt::skip]
+const RUNS: &[&str] = &["system", "popen", "exec(", "execSync", "spawn", "check_output", "check_call", "subprocess", "shell_exec", "passthru", "proc_open", "pty.", "os.exec", "execve", "execFile", "Open3", "IO.popen", "%x", "qx", "`", "child_process", "os.execute", "io.popen", "do shell script", "| getline", "run(", "backtick", "Process", "shellescape", "Deno.Command", "Bun.$", "| \"", "posix_spawn", "commands.get"];
+#[rustfmt::skip]
+const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "fopen", "File.", "IO.", "<F", "<$", "load", "getline", "include", "require", "createReadStream", "Path(", "copy", "glob", "scandir", "listdir", "walk", "opendir", "readdir", "fileinput", "linecache", "mmap", "lines(", "dofile", "loadfile", "text(", "json(", "file(", "parse", "source", "rename", "symlink", "link", "sqlite", "ConfigParser", "dotenv", "while (("];
+#[rustfmt::skip]
+const WRITES: &[&str] = &["write", "'w", "\"w", "'a", "\"a", "append", "dump", "copy", "rename", "replace", "symlink", "link(", "chmod", "truncate", "unlink", "remove", "mkdir", "move", "put_contents", ">", "save", "touch", "rmSync", "rm("];
+#[rustfmt::skip]
+const NETWORK: &[&str] = &["socket", "urllib", "requests", "http", "httpx", "aiohttp", "fetch(", "Net::HTTP", "IO::Socket", "LWP", "smtplib", "ftplib", "telnetlib", "paramiko", "dns.", "gethostby", "getaddrinfo", "XMLHttpRequest", "axios", "net.connect", "createConnection", "curl_", "fsockopen", "stream_socket", "TCPSocket", "open-uri", "/inet/", "WebSocket", "nslookup", "dgram", "got(", "boto", "websocket", "mechanize", "HTTP.", "Mojo"];
+#[rustfmt::skip]
+const REMOVES: &[&str] = &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "removedirs", "rmdirSync", "rimraf", "remove_entry", "remove_dir_all", "deltree", "fs.rm(", "rm(", "remove_dir", "emptyDir", "FileUtils.remove", "unlinkSync", "os.remove", "os.unlink", "shutil.move", "delete_tree", "Deno.remove", "unlink"];
+#[rustfmt::skip]
+const DECODES: &[&str] = &["b64decode", "base64", "fromhex", "unhexlify", "atob(", "decode64", "decode_base64", "unpack", "codecs.decode", "rot13", "marshal", "zlib.decompress", "String.fromCharCode", "chr(", "pack(", "'hex'", "\"hex\"", "[::-1]", ".reverse(", "reversed("];
+#[rustfmt::skip]
+const EVALUATES: &[&str] = &["eval(", "eval ", "exec(", "Function(", "compile(", "__import__", "loadstring", "load(", "runInThisContext", "vm.", "instance_eval", "class_eval", "assert(", "create_function", "importlib", "runpy"];
+
+impl Machine<'_> {
+    /// Judges a program. `inline`: it stands on the command line, so every word of it is the agent's; otherwise it is a
+    /// file, and only what no project does is stopped.
+    pub(super) fn code(&mut self, language: Language, text: &str, inline: bool) {
+        let code = text.get(..CODE_MAX).unwrap_or(text);
+        if text.len() > CODE_MAX && inline {
+            return self.bound("a program that is too long");
+        }
+        let literals = literals(code);
+        let has = |words: &[&str]| words.iter().any(|w| code.contains(w));
+        let runs = has(RUNS);
+        let reads = has(READS) || language == Language::Awk;
+        let writes = has(WRITES);
+        let network = has(NETWORK) || literals.iter().any(|l| l.starts_with("/inet/"));
+        let mut local = false;
+        let home = has(&[
+            "expanduser",
+            "homedir",
+            "Path.home",
+            "Dir.home",
+            "process.env.HOME",
+            "$ENV{HOME}",
+            "environ['HOME']",
+            "environ[\"HOME\"]",
+            "ENV['HOME']",
+            "ENV[\"HOME\"]",
+            "getenv('HOME')",
+            "getenv(\"HOME\")",
+            "$HOME",
+            "getpwuid",
+            "userInfo",
+        ]);
+        let joined = joins(&literals);
+        for literal in literals.iter().chain(&joined) {
+            if literal.len() > 1024 || literal.contains('\n') || literal.is_empty() {
+                continue;
+            }
+            local |= self.literal(literal, inline, reads, writes, home);
+        }
+        for path in globs(&literals) {
+            for v in self.words(&super::run::quoted(&path).replace("'", "")) {
+                if v.text != path {
+                    self.literal(&v.text, inline, reads, false, home);
+                }
+            }
+        }
+        if runs {
+            self.code_runs(code, &literals);
+        }
+        if has(REMOVES) {
+            self.code_removes(code, &literals, home, inline);
+        }
+        if inline && environment(language, code, &literals) {
+            self.ask("secret.env", "The program prints variables of the environment that hold credentials.");
+        }
+        let own = literals.iter().any(|l| l.contains("localhost") || l.contains("127.0.0.1"))
+            && !literals
+                .iter()
+                .any(|l| l.contains("://") && !l.contains("localhost") && !l.contains("127.0.0.1"));
+        if network && inline {
+            for l in literals.iter().filter(|l| l.starts_with("http://") || l.starts_with("https://")) {
+                self.find(web::fetch(l, web::Fetcher::Command));
+            }
+            let gathers = has(&[
+                "os.walk",
+                "rglob",
+                "readdir",
+                "listdir",
+                "scandir",
+                "glob(",
+                "getuser",
+                "gethostname",
+                "platform.uname",
+                "os.environ",
+                "process.env",
+                "uname",
+            ]);
+            if !own
+                && (local && reads || gathers && has(&["data=", "post", "POST", "send", "encode", "put("]))
+            {
+                self.ask(
+                    "exfil.code",
+                    "The program sends data of this machine to another one. A person has to agree.",
+                );
+            }
+            if has(EVALUATES) && !own
+                || has(&["dup2", "pty.spawn", "STDIN->fdopen", "/bin/sh -i", "net.connect"])
+                    && (runs || has(&["dup2"]))
+            {
+                self.deny(
+                    "run.fetched",
+                    "The program runs what another machine answers, or hands it a shell.",
+                );
+            }
+            if has(&[
+                "socket.socket",
+                "IO::Socket",
+                "TCPSocket",
+                "fsockopen",
+                "net.connect",
+                "createConnection",
+                "/inet/",
+                "smtplib",
+                "dgram",
+            ]) && !own
+                && !has(&["bind((", "listen("])
+            {
+                self.ask("net.socket", "The program opens a raw connection. A person has to agree.");
+            }
+        }
+        if inline
+            && has(DECODES)
+            && (has(EVALUATES) || runs)
+            && !(language == Language::Node && !has(EVALUATES) && !runs)
+        {
+            let harmless =
+                !has(EVALUATES) && !has(&["system", "popen", "subprocess", "child_process", "exec"]);
+            if !harmless {
+                self.ask("run.hidden", "The program decodes a text and runs it. Write it out.");
+            }
+        }
+        if inline
+            && has(DECODES)
+            && has(&["open(", "readFile", "File.read", "file_get_contents", "read_text"])
+            && !literals.iter().any(|l| l.contains('.') && l.len() > 3)
+        {
+            self.ask("secret.hidden", "The program reads a file whose name it decodes. Write the name out.");
+        }
+        if literals.iter().any(|l| destructive_sql(l))
+            && has(&["execute", "query", "cursor", "connect", "raw("])
+            && inline
+        {
+            self.ask("destroy.data", "The program destroys data in a database. A person has to agree.");
+        }
+        if inline
+            && has(&["os.kill", "process.kill", "Process.kill", "kill("])
+            && (code.contains("jess") || code.contains("claude") || code.contains("getppid"))
+        {
+            self.deny("guard.kill", "The program stops the guard or the client.");
+        }
+    }
+
+    /// A literal that may be a path. Says whether it is a file here.
+    fn literal(&mut self, literal: &str, inline: bool, reads: bool, writes: bool, home: bool) -> bool {
+        let text = literal.trim();
+        let text = text.trim_start_matches(['<', '>', '+']).trim_start();
+        if text.is_empty() || text.contains("://") && !text.starts_with("file:") {
+            return false;
+        }
+        let mut candidates = vec![text.to_owned()];
+        if home && !text.starts_with(['/', '~']) {
+            candidates.push(format!("{}/{text}", self.scope.home.display()));
+        }
+        if home && text.starts_with("/.") {
+            candidates.push(format!("{}{text}", self.scope.home.display()));
+        }
+        let mut here = false;
+        for c in candidates {
+            let c = match c.strip_prefix("~/") {
+                Some(rest) => format!("{}/{rest}", self.scope.home.display()),
+                None => c,
+            };
+            let c = c
+                .replace("$HOME", &self.scope.home.to_string_lossy())
+                .replace("${HOME}", &self.scope.home.to_string_lossy());
+            let value = Val::known(c.clone());
+            for path in self.meanings(&value) {
+                let exists = self.world.kind(&path) != Kind::Missing;
+                here |= exists && path != self.scope.project && self.world.kind(&path) == Kind::File;
+                if let Some(what) = self.is_secret(&path)
+                    && reads
+                    && (exists || c.contains('/') || c.starts_with('.'))
+                    && !(what == "a secret file of the project" && (!inline || self.lenient))
+                {
+                    self.find(tools::secret_denied(&path, what));
+                }
+                if writes
+                    && inline
+                    && (exists || c.contains('/') || c.starts_with('.') || c.ends_with(".md"))
+                    && let Some(what) = paths::protected(&path, self.scope)
+                    && !(what == "a system file" && !exists)
+                    && !(what == "a system file"
+                        && (path.starts_with("/usr")
+                            || path.starts_with("/bin")
+                            || path.starts_with("/lib")
+                            || path == std::path::Path::new("/root")))
+                {
+                    self.find(tools::protected_denied(&path, what));
+                }
+                if reads
+                    && inline
+                    && paths::secret_place(&path, self.scope)
+                        .is_some_and(|w| w == "a directory of credentials")
+                {
+                    self.find(tools::secret_denied(&path, "a directory of credentials"));
+                }
+            }
+        }
+        here
+    }
+
+    /// Literals that are commands, and lists of literals that are argument vectors.
+    fn code_runs(&mut self, code: &str, literals: &[String]) {
+        let before = self.found.clone();
+        for l in literals.iter().take(64) {
+            let first = l.trim_start_matches(['|', ' ']).split([' ', ';', '|']).next().unwrap_or_default();
+            if l.contains([' ', '/', ';'])
+                && first.len() > 1
+                && !l.contains("://") | l.contains(' ')
+                && l.len() < 8192
+            {
+                let text = l.trim_matches(['|', ' ']).to_owned();
+                self.subshell(|m| m.program(&text, &Val::default()));
+                if self.found.rule == "shell.syntax" {
+                    self.found = before.clone();
+                }
+            }
+        }
+        for start in ["%x", "qx"] {
+            for (at, _) in code.match_indices(start).take(4) {
+                let rest = &code[at + 2..];
+                let Some(open) = rest.chars().next() else { continue };
+                let close = match open {
+                    '(' => ')',
+                    '{' => '}',
+                    '[' => ']',
+                    '<' => '>',
+                    c if c.is_ascii_punctuation() => c,
+                    _ => continue,
+                };
+                if let Some(end) = rest[open.len_utf8()..].find(close) {
+                    let line = rest[open.len_utf8()..open.len_utf8() + end].to_owned();
+                    self.subshell(|m| m.program(&line, &Val::default()));
+                }
+            }
+        }
+        // `['rm', '-rf', path]`, `("cat", ".env")`
+        for i in 0..literals.len().min(64) {
+            let l = &literals[i];
+            if l.contains(' ')
+                || !matches!(
+                    l.rsplit('/').next().unwrap_or_default(),
+                    "rm" | "cat"
+                        | "sh"
+                        | "bash"
+                        | "zsh"
+                        | "curl"
+                        | "wget"
+                        | "git"
+                        | "nc"
+                        | "cp"
+                        | "mv"
+                        | "dd"
+                        | "python3"
+                        | "python"
+                        | "node"
+                        | "perl"
+                        | "ssh"
+                        | "scp"
+                        | "head"
+                        | "tail"
+                        | "tar"
+                        | "base64"
+                        | "find"
+                        | "sudo"
+                        | "env"
+                        | "chmod"
+                        | "printenv"
+                        | "kill"
+                        | "pkill"
+                        | "crontab"
+                        | "less"
+                        | "awk"
+                        | "sed"
+                )
+            {
+                continue;
+            }
+            let mut argv: Vec<Val> =
+                literals[i..(i + 8).min(literals.len())].iter().map(|l| Val::known(l.clone())).collect();
+            if argv.len() == 1 || (l == "rm" && code.contains("HOME")) {
+                argv.push(Val::unknown(Taint::NONE));
+            }
+            self.run(&argv, &Val::default());
+        }
+    }
+
+    fn code_removes(&mut self, code: &str, literals: &[String], home: bool, inline: bool) {
+        let tree = [
+            "rmtree",
+            "rmSync",
+            "rm_rf",
+            "rm_r",
+            "remove_tree",
+            "rmdirSync",
+            "rimraf",
+            "remove_entry",
+            "remove_dir",
+            "fs.rm(",
+            "rm(",
+            "Deno.remove",
+            "emptyDir",
+            "FileUtils.remove",
+        ]
+        .iter()
+        .any(|w| code.contains(w));
+        let mut named = false;
+        for l in literals.iter().filter(|l| {
+            !l.is_empty()
+                && l.len() < 512
+                && !l.contains('\n')
+                && !matches!(
+                    l.as_str(),
+                    "fs" | "fs/promises"
+                        | "node:fs"
+                        | "utf8"
+                        | "shutil"
+                        | "fileutils"
+                        | "rimraf"
+                        | "os"
+                        | "path"
+                )
+        }) {
+            if !inline && !l.contains('/') {
+                continue;
+            }
+            let value = Val::known(l.replace("~/", &format!("{}/", self.scope.home.display())));
+            let value = if l == "~" { Val::known(self.scope.home.to_string_lossy()) } else { value };
+            if l.starts_with(['/', '.', '~'])
+                || l.contains('/')
+                || self.meanings(&value).iter().any(|p| self.world.kind(p) != Kind::Missing)
+            {
+                named = true;
+                self.removal(&value, tree, false);
+            }
+        }
+        if home && inline && !named {
+            self.deny("destroy.tree", "The program deletes the operator's home directory or what is in it.");
+        } else if home && inline {
+            self.ask("destroy.outside", "The program deletes files in the operator's home directory.");
+        } else if tree && !named && inline {
+            self.ask(
+                "destroy.unknown",
+                "What the program deletes is only known when it runs. Name the directory.",
+            );
+        }
+    }
+}
+
+/// Whether a program prints the environment.
+fn environment(language: Language, code: &str, literals: &[String]) -> bool {
+    let prints = [
+        "print", "console.", "write", "puts", "echo", "say", "p ", "dump", "log(", "inspect", "send", "post",
+    ]
+    .iter()
+    .any(|w| code.contains(w))
+        || language == Language::Node;
+    let whole = |name: &str| {
+        code.match_indices(name).any(|(at, _)| {
+            let rest = code[at + name.len()..].trim_start();
+            !rest.starts_with(['.', '['])
+                || ["items(", "copy(", ".items", ".values", ".copy", ".to_h", ".each", ".inspect", ".map"]
+                    .iter()
+                    .any(|m| rest.starts_with(m))
+        })
+    };
+    let names = literals.iter().any(|l| {
+        l.len() < 64
+            && l.contains('_')
+            && l.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit())
+            && secret_variable(l)
+    });
+    let access = [
+        "environ",
+        "getenv",
+        "process.env",
+        "ENV[",
+        "ENV.fetch",
+        "$ENV{",
+        "%ENV",
+        "ENVIRON",
+        "$_ENV",
+        "Deno.env",
+        "ENV.to_h",
+    ]
+    .iter()
+    .any(|w| code.contains(w));
+    let member = code.match_indices("process.env.").any(|(at, m)| {
+        secret_variable(
+            &code[at + m.len()..]
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .collect::<String>(),
+        )
+    }) || code.match_indices("$ENV{").any(|(at, m)| {
+        secret_variable(
+            &code[at + m.len()..]
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .collect::<String>(),
+        )
+    });
+    prints
+        && (names && access
+            || member
+            || whole("os.environ")
+            || whole("process.env")
+            || code.contains("%ENV")
+            || code.contains("ENV.to_h")
+            || code.contains("ENV.each")
+            || code.contains("ENV.inspect")
+            || language == Language::Awk && code.contains("in ENVIRON")
+            || language == Language::Php
+                && (code.contains("getenv()") || code.contains("phpinfo") || code.contains("$_ENV)")))
+}
+
+/// String literals of most languages: `'…'`, `"…"`, `` `…` ``, escapes resolved; ones that are added up are joined.
+fn literals(code: &str) -> Vec<String> {
+    let chars: Vec<char> = code.chars().collect();
+    let mut out: Vec<String> = Vec::new();
+    let mut i = 0;
+    let mut gap_from: Option<usize> = None;
+    while i < chars.len() && out.len() < 512 {
+        let quote = chars[i];
+        if !matches!(quote, '\'' | '"' | '`') {
+            i += 1;
+            continue;
+        }
+        let triple = chars.get(i + 1) == Some(&quote) && chars.get(i + 2) == Some(&quote) && quote != '`';
+        let start = i + if triple { 3 } else { 1 };
+        let mut text = String::new();
+        let mut j = start;
+        let mut closed = false;
+        while let Some(&c) = chars.get(j) {
+            if c == '\\' {
+                text.push(c);
+                if let Some(n) = chars.get(j + 1) {
+                    text.push(*n);
+                }
+                j += 2;
+                continue;
+            }
+            if c == quote && (!triple || chars.get(j + 1) == Some(&quote) && chars.get(j + 2) == Some(&quote))
+            {
+                closed = true;
+                break;
+            }
+            text.push(c);
+            j += 1;
+        }
+        if !closed {
+            // A lone apostrophe, as in a comment.
+            i += 1;
+            continue;
+        }
+        let value = if text.contains('\\') { ansi_c(&text) } else { text };
+        let gap: String =
+            gap_from.map(|g| chars[g..i].iter().filter(|c| !c.is_whitespace()).collect()).unwrap_or_default();
+        let glued = gap_from.is_some()
+            && matches!(gap.as_str(), "+" | "." | "" | ".." | "<<" | "+b" | "~")
+            && !out.is_empty();
+        if glued && (!gap.is_empty() || gap_from == Some(i)) {
+            if let Some(last) = out.last_mut() {
+                last.push_str(&value);
+            }
+        } else {
+            out.push(value);
+        }
+        i = j + if triple { 3 } else { 1 };
+        gap_from = Some(i);
+    }
+    // perl's bare file names: `<.env>`, `q(…)`.
+    for start in ["q(", "q{", "qq(", "qq{", "q/", "q[", "qw("] {
+        for (at, _) in code.match_indices(start).take(8) {
+            let rest = &code[at + start.len()..];
+            let close = match start.chars().last() {
+                Some('(') => ')',
+                Some('{') => '}',
+                Some('[') => ']',
+                _ => '/',
+            };
+            if let Some(end) = rest.find(close) {
+                out.extend(rest[..end].split_whitespace().map(str::to_owned));
+                out.push(rest[..end].to_owned());
+            }
+        }
+    }
+    out
+}
+
+/// Neighbouring literals joined as path parts: `join(home, '.ssh', 'id_rsa')`, `home / '.ssh' / 'id_rsa'`.
+fn joins(literals: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    for w in 2..=3 {
+        for part in literals.windows(w).take(128) {
+            if part.iter().all(|p| !p.is_empty() && p.len() < 64 && !p.contains(' ')) {
+                out.push(part.iter().map(|p| p.trim_matches('/')).collect::<Vec<_>>().join("/"));
+                out.push(part.concat());
+            }
+        }
+    }
+    out
+}
+
+fn globs(literals: &[String]) -> Vec<String> {
+    literals
+        .iter()
+        .filter(|l| {
+            l.len() < 128
+                && l.contains(['*', '?', '['])
+                && !l.contains([' ', '(', '\\', '\'', '"', '$', '`', '{', ';', '&', '|', '<', '>', '#', '\n'])
+                && l.chars().any(|c| c == '.' || c == '/')
+        })
+        .take(8)
+        .cloned()
+        .collect()
+}

@@ -1,0 +1,536 @@
+//! git: what destroys work, what leaves, what configures it to run something.
+
+use super::eval::Machine;
+use super::options::Options;
+use super::run::quoted;
+use super::value::{HOLE, Taint, Val};
+use crate::policy::paths;
+
+/// Configuration keys whose value git runs, or that lead it elsewhere.
+fn runs(key: &str) -> bool {
+    let key = key.to_lowercase();
+    let (section, name) =
+        (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+    matches!(
+        key.as_str(),
+        "core.hookspath"
+            | "core.fsmonitor"
+            | "core.sshcommand"
+            | "core.editor"
+            | "core.pager"
+            | "core.gitproxy"
+            | "core.askpass"
+            | "core.attributesfile"
+            | "core.alternaterefscommand"
+            | "sequence.editor"
+            | "diff.external"
+            | "interactive.difffilter"
+            | "init.templatedir"
+            | "include.path"
+            | "gpg.program"
+            | "uploadpack.packobjectshook"
+            | "web.browser"
+            | "core.worktree"
+            | "http.proxy"
+            | "http.sslverify"
+            | "safe.directory"
+    ) || matches!(section, "alias" | "credential" | "includeif" | "url" | "filter" | "pager" | "protocol")
+        || matches!(
+            name,
+            "textconv"
+                | "command"
+                | "cmd"
+                | "driver"
+                | "program"
+                | "clean"
+                | "smudge"
+                | "process"
+                | "helper"
+                | "insteadof"
+                | "pushinsteadof"
+                | "receivepack"
+                | "uploadpack"
+                | "vcs"
+                | "browser"
+                | "sslverify"
+                | "proxy"
+        )
+}
+
+impl Machine<'_> {
+    pub(super) fn git(&mut self, args: &[Val], stdin: &Val) -> Val {
+        let mut rest = args;
+        let saved = self.state.cwds.clone();
+        let mut aliases: Vec<(String, String)> = Vec::new();
+        while let Some(a) = rest.first() {
+            let text = a.text.clone();
+            match text.as_str() {
+                "-c" | "--config-env" => {
+                    if let Some(v) = rest.get(1) {
+                        let (key, value) = v.text.split_once('=').unwrap_or((&v.text, "true"));
+                        let (key, value) = (key.to_owned(), value.to_owned());
+                        if let Some(name) = key.to_lowercase().strip_prefix("alias.") {
+                            aliases.push((name.to_owned(), value));
+                        } else if runs(&key)
+                            && !matches!(key.to_lowercase().as_str(), "core.pager" | "pager.log" | "core.editor" if matches!(value.as_str(), "cat" | "true" | "less" | ":" | ""))
+                        {
+                            self.config_value(&key, &value);
+                        }
+                    }
+                    rest = rest.get(2..).unwrap_or_default();
+                }
+                "-C" => {
+                    if let Some(dir) = rest.get(1) {
+                        let to = self.meanings(dir);
+                        if !to.is_empty() {
+                            self.state.cwds = to;
+                        }
+                    }
+                    rest = rest.get(2..).unwrap_or_default();
+                }
+                "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--super-prefix" => {
+                    rest = rest.get(2..).unwrap_or_default()
+                }
+                t if t.starts_with('-') => {
+                    if let Some(dir) = t.strip_prefix("--exec-path=") {
+                        let _ = dir;
+                        self.ask("run.gitconfig", "Git would run programs from another place.");
+                    }
+                    rest = &rest[1..];
+                }
+                _ => break,
+            }
+        }
+        let Some(sub) = rest.first().cloned() else {
+            self.state.cwds = saved;
+            return Val::default();
+        };
+        let args = rest[1..].to_vec();
+        if sub.text.contains(HOLE) {
+            self.ask("run.unknown", "Which git command would run is only known when it runs.");
+        }
+        let out = if let Some((_, value)) = aliases.iter().find(|(n, _)| *n == sub.text.to_lowercase()) {
+            let tail: Vec<String> = args.iter().map(|a| quoted(&a.text)).collect();
+            let line = match value.strip_prefix('!') {
+                Some(shell) => format!("{shell} {}", tail.join(" ")),
+                None => format!("git {value} {}", tail.join(" ")),
+            };
+            self.program(&line, stdin)
+        } else {
+            self.git_command(&sub.text, &args, stdin)
+        };
+        self.state.cwds = saved;
+        out
+    }
+
+    fn config_value(&mut self, key: &str, value: &str) {
+        self.ask(
+            "run.gitconfig",
+            format!("{key} makes git run or trust something else. A person has to agree."),
+        );
+        let line = value.trim_start_matches('!').to_owned();
+        let before = self.found.clone();
+        self.subshell(|m| m.program(&line, &Val::default()));
+        if self.found.rule == "shell.syntax" {
+            self.found = before;
+        }
+    }
+
+    fn git_command(&mut self, sub: &str, args: &[Val], stdin: &Val) -> Val {
+        let has = |names: &[&str]| args.iter().any(|a| names.contains(&a.text.as_str()));
+        let cluster = |letter: char| {
+            args.iter().any(|a| {
+                a.text.starts_with('-')
+                    && !a.text.starts_with("--")
+                    && a.text.len() > 1
+                    && a.text[1..].contains(letter)
+            })
+        };
+        let words: Vec<&Val> = args.iter().filter(|a| !a.text.starts_with('-')).collect();
+        let first = words.first().map(|w| w.text.clone()).unwrap_or_default();
+        let paths_after = args.iter().position(|a| a.text == "--").map(|at| args[at + 1..].to_vec());
+        let wide = |v: &[Val]| {
+            v.iter().any(|p| {
+                matches!(p.text.as_str(), "." | "./" | "*" | ":/" | ":/*" | ".." | "" | ":")
+                    || p.text.contains('*')
+                    || p.text.contains(HOLE)
+                    || p.text.starts_with(":(")
+                    || p.text.starts_with(":!")
+            })
+        };
+        match sub {
+            "reset" => {
+                if has(&["--hard", "--merge", "--keep"]) {
+                    self.ask(
+                        "destroy.git",
+                        "git reset --hard throws uncommitted work away. Use git stash, or ask the person.",
+                    );
+                }
+            }
+            "checkout" | "restore" | "switch" => {
+                let staged_only = sub == "restore" && has(&["--staged", "-S"]) && !has(&["--worktree", "-W"]);
+                let targets: Vec<Val> = match (&paths_after, sub) {
+                    (Some(p), _) => p.clone(),
+                    (None, "restore") => words.iter().map(|w| (*w).clone()).collect(),
+                    (None, _) => words
+                        .iter()
+                        .filter(|w| matches!(w.text.as_str(), "." | "./" | ":/" | "*"))
+                        .map(|w| (*w).clone())
+                        .collect(),
+                };
+                let everything = wide(&targets)
+                    || targets.iter().any(|t| {
+                        let places = self.meanings(t);
+                        places.contains(&self.scope.project)
+                            || places.iter().any(|p| self.world.kind(p) == crate::policy::Kind::Dir)
+                    })
+                    || targets.len() > 8;
+                if (!staged_only && !targets.is_empty() && everything)
+                    || has(&["-f", "--force", "--discard-changes"])
+                {
+                    self.ask("destroy.git", format!("git {sub} would throw uncommitted work away. Use git stash, or name the one file."));
+                }
+                for t in &targets {
+                    self.git_path(t, false);
+                }
+            }
+            "clean" => {
+                if (cluster('f') || has(&["--force"])) && !(cluster('n') || has(&["--dry-run"])) {
+                    self.ask("destroy.git", "git clean deletes files that git does not know. Show the person the list first (git clean -n).");
+                }
+            }
+            "stash" if matches!(first.as_str(), "drop" | "clear") => {
+                self.ask("destroy.git", "The command deletes stashed work.")
+            }
+            "branch" if cluster('D') || has(&["--force"]) && (cluster('d') || has(&["--delete"])) => self
+                .ask(
+                    "destroy.git",
+                    "The command deletes a branch that may not be merged. Use git branch -d.",
+                ),
+            "tag" if cluster('d') || has(&["--delete"]) => {
+                self.ask("destroy.git", "The command deletes a tag.")
+            }
+            "push" => self.git_push(args, &words),
+            "reflog" if matches!(first.as_str(), "expire" | "delete") => {
+                self.ask("destroy.git", "The command deletes the history that could bring work back.")
+            }
+            "gc" if args.iter().any(|a| a.text.starts_with("--prune") && a.text != "--prune=never") => {
+                self.ask("destroy.git", "The command deletes what could bring work back.")
+            }
+            "prune" | "filter-branch" | "filter-repo" | "update-ref" | "replace" | "fast-import" => {
+                if sub != "update-ref" || has(&["-d", "--stdin"]) || cluster('d') {
+                    self.ask(
+                        "destroy.git",
+                        format!("git {sub} rewrites or deletes history. A person has to agree."),
+                    );
+                }
+                for (i, a) in args.iter().enumerate() {
+                    if a.text.ends_with("-filter")
+                        && let Some(line) = args.get(i + 1).cloned()
+                    {
+                        self.text(&line, &[], &Val::default());
+                    }
+                }
+            }
+            "worktree" if first == "remove" && (has(&["--force"]) || cluster('f')) => {
+                self.ask("destroy.git", "The command deletes a work tree with what is in it.")
+            }
+            "submodule" => {
+                if first == "foreach" {
+                    let at = args.iter().position(|a| a.text == "foreach").map_or(0, |i| i + 1);
+                    let rest: Vec<Val> =
+                        args[at..].iter().skip_while(|a| a.text.starts_with("--")).cloned().collect();
+                    let line = super::carry::joined(&rest);
+                    self.text(&line, &[], &Val::default());
+                } else if first == "deinit" && (has(&["--all", "--force"]) || cluster('f')) {
+                    self.ask("destroy.git", "The command deletes submodules' work trees.");
+                }
+            }
+            "rm" => {
+                for w in &words {
+                    let t = (*w).clone();
+                    if !has(&["--cached"])
+                        && (wide(std::slice::from_ref(&t)))
+                        && (cluster('r') || cluster('f'))
+                    {
+                        self.ask("destroy.git", "The command deletes the whole work tree.");
+                    }
+                }
+            }
+            "config" => self.git_config(args),
+            "remote" => {
+                if matches!(first.as_str(), "add" | "set-url") {
+                    if let Some(url) = words.last() {
+                        let host = url.text.clone();
+                        self.state.vars.insert(
+                            format!(
+                                "_git_remote_{}",
+                                words.get(1).map(|w| w.text.as_str()).unwrap_or_default()
+                            ),
+                            vec![vec![Val::known(host)]],
+                        );
+                    }
+                    if first == "set-url" {
+                        self.ask(
+                            "persist.gitconfig",
+                            "The command changes where the repository's work goes. A person has to agree.",
+                        );
+                    }
+                }
+            }
+            "bisect" if first == "run" => {
+                let at = args.iter().position(|a| a.text == "run").map_or(args.len(), |i| i + 1);
+                return self.run(&args[at..].to_vec(), stdin);
+            }
+            "rebase" | "am" | "difftool" | "mergetool" | "grep" | "send-email" | "archive" | "bundle"
+            | "request-pull" | "instaweb" | "daemon" | "http-push" => {
+                let o = Options::split(
+                    args,
+                    &["-x", "--exec", "-O", "--open-files-in-pager", "-e", "-f", "--upload-pack", "--remote"],
+                    false,
+                );
+                for line in o.values(&["-x", "--exec", "--extcmd"]) {
+                    if sub == "rebase" || sub == "difftool" {
+                        self.text(&line, &[], &Val::default());
+                    }
+                }
+                for a in args {
+                    for start in ["--open-files-in-pager=", "--extcmd=", "--exec=", "-O"] {
+                        if let Some(line) = a.text.strip_prefix(start).filter(|l| !l.is_empty()) {
+                            let line = line.to_owned();
+                            self.program(&line, &Val::default());
+                        }
+                    }
+                }
+                if matches!(sub, "send-email" | "instaweb" | "daemon" | "http-push") {
+                    self.ask(
+                        "exfil.git",
+                        format!("git {sub} makes the repository's content leave. A person has to agree."),
+                    );
+                }
+                if sub == "grep" && (has(&["--no-index", "--untracked"])) {
+                    let roots: Vec<Val> = words.iter().skip(1).map(|w| (*w).clone()).collect();
+                    self.searches(
+                        &first,
+                        if roots.is_empty() { vec![Val::known(".")] } else { roots },
+                        true,
+                        None,
+                    );
+                }
+            }
+            "clone" | "fetch" | "pull" | "ls-remote" => {
+                let o = Options::split(
+                    args,
+                    &[
+                        "-u",
+                        "--upload-pack",
+                        "-c",
+                        "--config",
+                        "-b",
+                        "--branch",
+                        "--depth",
+                        "-o",
+                        "--origin",
+                        "--template",
+                        "--reference",
+                        "-j",
+                    ],
+                    false,
+                );
+                for line in o.values(&["-u", "--upload-pack"]) {
+                    self.text(&line, &[], &Val::default());
+                }
+                for c in o.values(&["-c", "--config"]) {
+                    if let Some((key, value)) = c.text.split_once('=')
+                        && runs(key)
+                    {
+                        let (key, value) = (key.to_owned(), value.to_owned());
+                        self.config_value(&key, &value);
+                    }
+                }
+                for u in &o.operands {
+                    if u.text.starts_with("ext::") || u.text.starts_with("fd::") || u.text.starts_with('-') {
+                        self.deny("run.gitconfig", "The address makes git run a command.");
+                    }
+                    if u.taint.any(Taint::LOCAL) {
+                        self.deny("exfil.address", "The address carries data of this machine.");
+                    }
+                }
+                if sub == "clone" && !o.operands.is_empty() {
+                    if let Some(to) = o.operands.get(1) {
+                        self.write_file(&to.clone(), false);
+                    }
+                }
+            }
+            "credential" | "credential-cache" | "credential-store" | "credential-osxkeychain" => {
+                if matches!(first.as_str(), "fill" | "get") {
+                    self.deny("secret.read", "The command prints stored credentials.");
+                }
+            }
+            "diff" | "show" | "log" | "blame" | "cat-file" | "annotate" | "apply" | "hash-object"
+            | "check-attr" | "whatchanged" | "format-patch" | "range-diff" => {
+                if has(&["--output"]) || args.iter().any(|a| a.text.starts_with("--output=")) {
+                    for a in args {
+                        if let Some(file) = a.text.strip_prefix("--output=") {
+                            self.write_file(&a.map(file), true);
+                        }
+                    }
+                }
+                for w in args {
+                    self.git_path(w, true);
+                    if let Some((_, p)) = w.text.split_once(':') {
+                        self.git_path(&w.map(p), true);
+                    }
+                }
+            }
+            "add" | "stage" => {
+                let forced = cluster('f') || has(&["--force"]);
+                for w in &words {
+                    for path in self.meanings(w) {
+                        if self.is_secret(&path).is_some() {
+                            self.ask("exfil.git", "The command puts a secret file into the repository. Add it to .gitignore instead.");
+                        }
+                    }
+                    if forced && wide(&[(*w).clone()]) {
+                        self.ask("exfil.git", "The command adds ignored files too, secrets among them.");
+                    }
+                }
+            }
+            "update-index" | "check-ignore" | "ls-files" | "status" | "commit" | "mv" => {
+                if sub == "mv" {
+                    for w in &words {
+                        self.git_path(w, true);
+                    }
+                }
+                if sub == "commit" {
+                    let o = Options::split(
+                        args,
+                        &[
+                            "-F",
+                            "--file",
+                            "-t",
+                            "--template",
+                            "-m",
+                            "--message",
+                            "-C",
+                            "-c",
+                            "--author",
+                            "--date",
+                            "--trailer",
+                        ],
+                        false,
+                    );
+                    for file in o.values(&["-F", "--file", "-t", "--template"]) {
+                        self.read_file(&file);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Val::unknown(Taint::NONE)
+    }
+
+    /// A path that git prints or changes.
+    fn git_path(&mut self, v: &Val, reads: bool) {
+        if v.text.starts_with('-') && v.text.len() > 1 {
+            return;
+        }
+        for path in self.meanings(v) {
+            if reads && self.is_secret(&path).is_some() {
+                self.deny_secret(&path);
+            } else if !reads
+                && let Some(what) = paths::protected(&path, self.scope)
+                && !what.contains("continuous integration")
+            {
+                self.find(crate::policy::tools::protected_denied(&path, what));
+            }
+        }
+    }
+
+    fn git_push(&mut self, args: &[Val], words: &[&Val]) {
+        let has = |names: &[&str]| args.iter().any(|a| names.contains(&a.text.as_str()));
+        let short = |l: char| {
+            args.iter().any(|a| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains(l))
+        };
+        if has(&["--force", "--mirror", "--delete", "--prune", "--force-if-includes"])
+            || short('f')
+            || short('d')
+            || args.iter().any(|a| a.text.starts_with("--force-with-lease"))
+        {
+            self.ask("destroy.git", "The push overwrites or deletes what others see. A person has to agree.");
+        }
+        for line in args
+            .iter()
+            .filter_map(|a| a.text.strip_prefix("--receive-pack=").or_else(|| a.text.strip_prefix("--exec=")))
+        {
+            self.program(line, &Val::default());
+        }
+        if let Some(remote) = words.first() {
+            let name = remote.text.clone();
+            let added = self.state.vars.contains_key(&format!("_git_remote_{name}"));
+            if added
+                || name.contains("://")
+                || name.contains('@')
+                || name.contains(':')
+                || name.contains(HOLE)
+            {
+                self.ask(
+                    "exfil.git",
+                    "The push goes to an address that the repository does not know. A person has to agree.",
+                );
+            }
+            if remote.taint.any(Taint::LOCAL) {
+                self.deny("exfil.address", "The address carries data of this machine.");
+            }
+        }
+        for spec in words.iter().skip(1) {
+            if spec.text.starts_with('+') || (spec.text.starts_with(':') && spec.text.len() > 1) {
+                self.ask(
+                    "destroy.git",
+                    "The push overwrites or deletes what others see. A person has to agree.",
+                );
+            }
+        }
+    }
+
+    fn git_config(&mut self, args: &[Val]) {
+        let o = Options::split(args, &["-f", "--file", "--blob", "--type", "--default", "--comment"], false);
+        let mut words = o.operands.clone();
+        if words.first().is_some_and(|w| {
+            matches!(
+                w.text.as_str(),
+                "set" | "get" | "list" | "unset" | "edit" | "rename-section" | "remove-section"
+            )
+        }) {
+            let verb = words.remove(0).text;
+            if verb == "edit" {
+                self.ask("persist.gitconfig", "The command edits git's configuration.");
+            }
+        }
+        let reads = o.has(&["--get", "--list", "-l", "--get-all", "--get-regexp", "--get-urlmatch"])
+            || words.len() < 2;
+        if let Some(key) = words.first()
+            && !reads
+            && runs(&key.text)
+        {
+            self.ask(
+                "persist.gitconfig",
+                format!(
+                    "{} makes git run or trust something else from now on. A person has to agree.",
+                    key.text.chars().take(60).collect::<String>()
+                ),
+            );
+            if let Some(value) = words.get(1).filter(|v| v.text.starts_with('!')) {
+                let line = value.text[1..].to_owned();
+                self.program(&line, &Val::default());
+            }
+        }
+        for file in o.values(&["-f", "--file"]) {
+            if reads {
+                self.read_file(&file);
+            } else {
+                self.write_file(&file, false);
+            }
+        }
+    }
+}
