@@ -803,8 +803,8 @@ fn system(parts: &[&str]) -> Option<Protected> {
     match parts {
         [] => Some("the root directory"),
         [
-            "etc" | "usr" | "bin" | "sbin" | "lib" | "lib32" | "lib64" | "boot" | "sys" | "opt" | "root"
-            | "system" | "library" | "efi",
+            "etc" | "usr" | "bin" | "sbin" | "lib" | "lib32" | "lib64" | "boot" | "sys" | "opt" | "system"
+            | "library" | "efi",
             ..,
         ] => Some("a system file"),
         ["var", "spool", ..]
