@@ -20,6 +20,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -119,7 +120,7 @@ fn pump(attempt: Attempt, response: Response<Incoming>, host: Host) -> Response<
             }
         };
         if reason != Reason::Done {
-            let _ = sender.send(Err("cut".into())).await;
+            cut(&sender).await;
         }
         attempt.ended(reason);
     });
@@ -174,6 +175,12 @@ pub(super) fn full(bytes: impl Into<Bytes>) -> Answer {
 pub(super) fn channel(hint: SizeHint) -> (mpsc::Sender<Result<Frame<Bytes>, BodyError>>, Answer) {
     let (sender, frames) = mpsc::channel(4);
     (sender, ChannelBody { frames, hint }.boxed_unsync())
+}
+
+/// Ends an answer so that the client sees that it is incomplete, after what was sent has left the buffers.
+pub(super) async fn cut(sender: &mpsc::Sender<Result<Frame<Bytes>, BodyError>>) {
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let _ = sender.send(Err("cut".into())).await;
 }
 
 struct ChannelBody {

@@ -17,6 +17,9 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+/// Connections beyond the bound that are told so; the others are closed without a word.
+const REFUSALS: usize = 64;
+
 /// Starts the door of a run.
 pub struct Server;
 
@@ -104,6 +107,7 @@ impl Shared {
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let places = Arc::new(Semaphore::new(shared.config.limits.connections));
+    let answers = Arc::new(Semaphore::new(REFUSALS));
     let mut connections = JoinSet::new();
     loop {
         let stream = tokio::select! {
@@ -126,16 +130,22 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
                     drop(place);
                 });
             }
-            Err(_) => too_many(&shared, stream),
+            Err(_) => {
+                let denial =
+                    Denial::new(Reason::TooManyConnections, "too many connections at once; close some");
+                let attempt = Attempt::new(&shared, Door::Connect, "", 0);
+                match Arc::clone(&answers).try_acquire_owned() {
+                    Ok(place) => {
+                        connections.spawn(async move {
+                            refuse(stream, attempt, denial).await;
+                            drop(place);
+                        });
+                    }
+                    Err(_) => attempt.denied(&denial),
+                }
+            }
         }
     }
-}
-
-/// Answers without waiting: what does not fit into the socket's buffer is lost with the connection.
-fn too_many(shared: &Arc<Shared>, stream: tokio::net::TcpStream) {
-    let denial = Denial::new(Reason::TooManyConnections, "too many connections at once; close some");
-    let _ = stream.try_write(&plain_answer(&denial));
-    Attempt::new(shared, Door::Connect, "", 0).denied(&denial);
 }
 
 /// Serves the one request of a connection.

@@ -20,7 +20,7 @@ pub use upstream::{ModelUpstream, UpstreamError};
 
 use super::event::{Alert, Denial, Door, Reason, Report, Verdict};
 use super::head::Head;
-use super::http::{Answer, BodyError, channel, full};
+use super::http::{Answer, BodyError, channel, cut, full};
 use super::server::Attempt;
 use super::{Config, Shared};
 use budget::{Account, Ask, Exhausted, Grant};
@@ -287,9 +287,9 @@ fn pass_on(attempt: Attempt, answered: Answered) -> Response<Answer> {
         }
         match reason {
             Reason::Done => gateway.pool.give_back(connection),
-            _ => {
-                let _ = sender.send(Err("cut".into())).await;
-            }
+            // The client was told why, in a well-formed answer.
+            Reason::ResponseStopped => {}
+            _ => cut(&sender).await,
         }
         attempt.ended(reason);
     });
