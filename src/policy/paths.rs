@@ -840,9 +840,12 @@ fn system(parts: &[&str]) -> Option<Protected> {
     }
 }
 
-/// Whether `path` is scratch space, where anything may be deleted.
+/// Whether `path` is scratch space, where anything may be deleted. A home or project that lies in scratch space is none.
 pub fn is_scratch(path: &Path, scope: &Scope) -> bool {
+    let own = |p: &Path| path.starts_with(p) || p.starts_with(path);
     scope.scratch.iter().any(|s| path.starts_with(s) && path != s)
+        && !own(&scope.home)
+        && !own(&scope.project)
 }
 
 /// Whether `path` lies in the project (not the project's root itself).

@@ -70,7 +70,7 @@ impl Language {
 const CODE_MAX: usize = 128 * 1024;
 
 #[rustfmt::skip]
-const RUNS: &[&str] = &["system", "popen", "exec(", "execSync", "spawn", "check_output", "check_call", "subprocess", "shell_exec", "passthru", "proc_open", "pty.", "os.exec", "execve", "execFile", "Open3", "IO.popen", "%x", "qx", "`", "child_process", "os.execute", "io.popen", "do shell script", "| getline", "run(", "backtick", "Process", "shellescape", "Deno.Command", "Bun.$", "| \"", "posix_spawn", "commands.get"];
+const RUNS: &[&str] = &["system", "popen", "exec(", "execSync", "spawn", "check_output", "check_call", "subprocess", "shell_exec", "passthru", "proc_open", "pty.", "os.exec", "execve", "execFile", "Open3", "IO.popen", "%x", "qx", "`", "child_process", "os.execute", "io.popen", "do shell script", "| getline", "|getline", "run(", "backtick", "Process", "shellescape", "Deno.Command", "Bun.$", "| \"", "posix_spawn", "commands.get"];
 #[rustfmt::skip]
 const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "fopen", "File.", "IO.", "<F", "<$", "load", "getline", "include", "require", "createReadStream", "Path(", "copy", "glob", "scandir", "listdir", "walk", "opendir", "readdir", "fileinput", "linecache", "mmap", "lines(", "dofile", "loadfile", "text(", "json(", "file(", "parse", "source", "rename", "symlink", "link", "sqlite", "ConfigParser", "dotenv", "while (("];
 #[rustfmt::skip]
@@ -117,6 +117,15 @@ impl Machine<'_> {
             "userInfo",
         ]);
         let joined = joins(&literals);
+        if language == Language::Other {
+            for word in code
+                .split(|c: char| c.is_whitespace() || "[](){};\"'".contains(c))
+                .filter(|w| w.len() > 3 && w.len() < 256)
+                .take(256)
+            {
+                self.literal(word, inline, reads, writes, home);
+            }
+        }
         for literal in literals.iter().chain(&joined) {
             if literal.len() > 1024 || literal.contains('\n') || literal.is_empty() {
                 continue;

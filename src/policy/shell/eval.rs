@@ -53,6 +53,10 @@ pub(super) struct Machine<'a> {
     choice: usize,
     radix: usize,
     next_fd: usize,
+    /// Functions that are being called.
+    calls: Vec<String>,
+    /// Calls of a function from within itself.
+    again: usize,
 }
 
 impl<'a> Machine<'a> {
@@ -70,6 +74,8 @@ impl<'a> Machine<'a> {
             choice: 0,
             radix: 1,
             next_fd: 63,
+            calls: Vec::new(),
+            again: 0,
         }
     }
 
@@ -381,20 +387,29 @@ impl<'a> Machine<'a> {
     }
 
     /// Calls a function with its arguments.
-    pub fn call(&mut self, body: &Rc<ast::FunctionBody>, args: Vec<Val>, stdin: &Val) -> Val {
-        if self.depth >= limits::DEPTH {
+    pub fn call(&mut self, name: &str, body: &Rc<ast::FunctionBody>, args: Vec<Val>, stdin: &Val) -> Val {
+        let round = self.calls.iter().filter(|c| *c == name).count();
+        if round > 0 {
+            self.again += 1;
+            if self.again > 1 && (name == ":" || self.conditional > 0 && round > 1) {
+                self.ask("destroy.processes", "The function starts itself again and again.");
+            }
+        }
+        if self.depth >= limits::DEPTH || round > 3 {
             // A function that calls itself has been looked at.
             return Val::unknown(Taint::NONE);
         }
         let body = Rc::clone(body);
         let saved = std::mem::replace(&mut self.state.args, args);
         self.depth += 1;
+        self.calls.push(name.to_owned());
         let mut io = Io { stdin: stdin.clone(), ..Io::default() };
         for r in body.1.iter().flat_map(|r| &r.0) {
             self.redirect(r, &mut io);
         }
         let out = self.compound(&body.0, &io.stdin);
         self.depth -= 1;
+        self.calls.pop();
         self.state.args = saved;
         self.deliver(out, &io)
     }
@@ -744,7 +759,13 @@ impl<'a> Machine<'a> {
                 content = Val::default();
             }
         }
-        // A path that is not known in full can still end in a secret's name.
+        // A path that is not known in full can still have a secret's form, or end in a secret's name.
+        if !file.is_known() && file.text.starts_with('/') {
+            let path = PathBuf::from(file.text.replace(HOLE, "1"));
+            if self.is_secret(&path).is_some() {
+                self.deny_secret(&path);
+            }
+        }
         if !file.is_known()
             && let Some((_, known)) = file.text.rsplit_once(HOLE)
             && let Some(tail) = known.strip_prefix('/').or(Some(known).filter(|k| k.starts_with(".env")))

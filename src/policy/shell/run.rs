@@ -80,7 +80,7 @@ impl Machine<'_> {
             return self.program(&line, stdin);
         }
         if let Some(body) = self.state.functions.get(&base).cloned() {
-            return self.call(&body, args.to_vec(), stdin);
+            return self.call(&base, &body, args.to_vec(), stdin);
         }
         if base.contains(['*', '?', '['])
             && base.len() > 1
@@ -491,7 +491,8 @@ impl Machine<'_> {
             return Val::unknown(stdin.taint);
         }
         let lenient = self.lenient;
-        self.lenient = true;
+        // A script that was there before may read its project's settings; one that this command wrote may not.
+        self.lenient |= content.taint == Taint::FILE;
         let zero = Val::known(path.to_string_lossy());
         let mut all = vec![zero];
         all.extend_from_slice(args);
@@ -589,6 +590,16 @@ impl Machine<'_> {
             break;
         }
         let rest = args.get(i..).unwrap_or_default().to_vec();
+        let in_place = matches!(language, code::Language::Perl | code::Language::Ruby)
+            && args
+                .iter()
+                .take(i)
+                .any(|a| a.text.starts_with("-i") || a.text.starts_with("-pi") || a.text.starts_with("-ni"));
+        if in_place {
+            for file in &rest {
+                self.write_file(file, false);
+            }
+        }
         if language == code::Language::Awk {
             return self.awk(&rest, stdin, ran);
         }
@@ -945,7 +956,8 @@ impl Machine<'_> {
             "head" | "tail" => &["-n", "-c", "--lines", "--bytes"],
             "sort" => &["-k", "-t", "-o", "-S", "-T", "--key", "--output"],
             "cut" => &["-d", "-f", "-c", "-b", "--delimiter", "--fields"],
-            "fold" | "column" => &["-w", "-s", "-t"],
+            "fold" => &["-w"],
+            "column" => &["-s", "-o", "-c"],
             "paste" => &["-d"],
             "shuf" => &["-n", "-i", "-o"],
             _ => &[],

@@ -739,7 +739,7 @@ pub fn ansi_c(text: &str) -> String {
             bytes.extend_from_slice(c.encode_utf8(&mut b).as_bytes());
             continue;
         }
-        let mut number = |radix: u32, most: usize, chars: &mut std::iter::Peekable<std::str::Chars<'_>>| {
+        let number = |radix: u32, most: usize, chars: &mut std::iter::Peekable<std::str::Chars<'_>>| {
             let mut n = None;
             for _ in 0..most {
                 match chars.peek().and_then(|c| c.to_digit(radix)) {

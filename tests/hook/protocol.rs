@@ -1,0 +1,111 @@
+//! One JSON document or nothing, exit 0 or 2, whatever comes in.
+
+use super::world::Place;
+use jess::hook::event;
+use serde_json::{Value, json};
+
+#[test]
+fn every_event_with_nothing_to_say_is_answered_by_nothing() {
+    let place = Place::new();
+    for name in event::ALL {
+        let answer = place.answer(&json!({"hook_event_name": name, "session_id": "s", "cwd": place.project(), "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "", "stderr": "", "interrupted": false, "isImage": false}}), &[]);
+        // A changed settings file that cannot be read is a change nobody can vouch for.
+        if *name != "ConfigChange" {
+            assert_eq!((answer.document, answer.exit), (None, 0), "{name}");
+        }
+    }
+}
+
+#[test]
+fn broken_input_blocks() {
+    let place = Place::new();
+    for bad in [
+        "",
+        " ",
+        "[]",
+        "null",
+        "{}",
+        "{\"hook_event_name\":",
+        "{\"hook_event_name\":\"PreToolUse\"} {}",
+        "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\"}",
+        "{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":{\"command\":[\"ls\"]}}",
+        "{\"hook_event_name\":\"PreToolUse\",\"tool_input\":{}}",
+    ] {
+        let answer = place.answer_bytes(bad.as_bytes(), &[]);
+        let denied = answer.exit == 2
+            || answer
+                .document
+                .as_ref()
+                .is_some_and(|d| d["hookSpecificOutput"]["permissionDecision"] == "deny");
+        assert!(denied, "{bad}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_question_becomes_a_denial_when_nobody_is_there() {
+    let place = Place::new();
+    let event = place.event("PreToolUse", "Bash", json!({"command": "git reset --hard"}));
+    let word = |more: &[(&str, &str)]| {
+        place.answer(&event, more).document.unwrap()["hookSpecificOutput"]["permissionDecision"].clone()
+    };
+    assert_eq!(word(&[]), "ask");
+    assert_eq!(word(&[("CLAUDE_CODE_SESSION_ATTENDED", "0")]), "deny");
+    assert_eq!(word(&[("CLAUDE_CODE_SESSION_ATTENDED", "")]), "deny");
+}
+
+#[test]
+fn an_unknown_event_with_a_dangerous_call_is_blocked_by_exit_2() {
+    let place = Place::new();
+    let answer = place.answer(&place.event("PreFutureUse", "Bash", json!({"command": "cat .env"})), &[]);
+    assert_eq!((answer.document, answer.exit), (None, 2));
+}
+
+#[test]
+fn in_a_dispatched_session_a_command_runs_sealed_and_keeps_its_fields() {
+    let place = Place::new();
+    let root = place.project().to_string_lossy().into_owned();
+    let event =
+        place.event("PreToolUse", "Bash", json!({"command": "ls; exit 3", "description": "d", "timeout": 5}));
+    let answer = place.answer(&event, &[("JESS_UNTRUSTED_ROOT", &root)]);
+    let updated = answer.document.unwrap()["hookSpecificOutput"]["updatedInput"].clone();
+    assert_eq!(updated["command"], "'/opt/jess' hook exec 'ls; exit 3'");
+    assert_eq!((&updated["description"], &updated["timeout"]), (&json!("d"), &json!(5)));
+    let again = place.answer(&place.event("PreToolUse", "Bash", updated), &[("JESS_UNTRUSTED_ROOT", &root)]);
+    assert_eq!(again.document, None, "a wrapped command is left as it is");
+}
+
+#[test]
+fn a_wrapped_command_is_judged_by_what_is_inside() {
+    let place = Place::new();
+    assert_ne!(place.verdict("Bash", json!({"command": "'/opt/jess' hook exec 'cat .env'"})), "none");
+}
+
+fn post(place: &Place, tool: &str, input: Value, response: Value, more: &[(&str, &str)]) -> Option<Value> {
+    let mut event = place.event("PostToolUse", tool, input);
+    event["tool_response"] = response;
+    place.answer(&event, more).document.map(|d| d["hookSpecificOutput"]["updatedToolOutput"].clone())
+}
+
+#[test]
+fn what_comes_from_outside_is_sealed_and_what_does_not_is_left() {
+    let place = Place::new();
+    let page = post(&place, "WebFetch", json!({"url": "https://a.example"}), json!({"bytes": 1, "code": 200, "codeText": "OK", "result": "page text", "durationMs": 1, "url": "u"}), &[]).unwrap();
+    assert!(page["result"].as_str().unwrap().contains("<untrusted-"), "{page}");
+    let mcp = post(&place, "mcp__a__b", json!({}), json!([{"type": "text", "text": "says"}]), &[]).unwrap();
+    assert!(mcp[0]["text"].as_str().unwrap().contains("<untrusted-"));
+    let own = json!({"type": "text", "file": {"filePath": "x", "content": "alpha", "numLines": 1, "startLine": 1, "totalLines": 1}});
+    assert_eq!(
+        post(&place, "Read", json!({"file_path": place.project().join("README.md")}), own.clone(), &[]),
+        None
+    );
+    let root = place.project().to_string_lossy().into_owned();
+    let sealed = post(
+        &place,
+        "Read",
+        json!({"file_path": place.project().join("README.md")}),
+        own,
+        &[("JESS_UNTRUSTED_ROOT", &root)],
+    )
+    .unwrap();
+    assert!(sealed["file"]["content"].as_str().unwrap().contains("<untrusted-"));
+}
