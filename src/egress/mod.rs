@@ -27,6 +27,7 @@ pub mod host;
 mod http;
 mod io;
 mod policy;
+mod relay;
 mod resolve;
 pub mod rule;
 pub mod screen;

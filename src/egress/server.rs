@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -38,6 +39,7 @@ impl Server {
         listener.set_nonblocking(true).map_err(Error::Listener)?;
         listener.local_addr().map_err(Error::Listener)?;
         let shared = Arc::new(Shared::new(config)?);
+        raise_descriptor_limit();
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Thread)?;
         let (shutdown, stopped) = oneshot::channel();
@@ -52,6 +54,18 @@ impl Server {
             runtime.shutdown_timeout(Duration::from_millis(100));
         });
         Ok(Handle { shared, shutdown: Some(shutdown), thread: Some(thread.map_err(Error::Thread)?) })
+    }
+}
+
+/// A tunnel takes two descriptors, and up to four more while it moves bulk data; the usual soft limit of 1024 is for
+/// programs that use `select`.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const WANTED: u64 = 16 * 1024;
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.maximum.unwrap_or(WANTED).min(WANTED);
+    if limit.current.is_some_and(|now| now < current) {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: limit.maximum });
     }
 }
 
@@ -149,7 +163,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 /// Serves the one request of a connection.
-pub(super) async fn connection<S: Stream + 'static>(shared: Arc<Shared>, mut stream: S) {
+async fn connection(shared: Arc<Shared>, mut stream: TcpStream) {
     let limits = &shared.config.limits;
     let mut buf = Vec::with_capacity(2048);
     let head = match timeout(limits.head_time, read_head(&shared, &mut stream, &mut buf)).await {
@@ -164,7 +178,7 @@ pub(super) async fn connection<S: Stream + 'static>(shared: Arc<Shared>, mut str
     match &head.target {
         Target::Tunnel(host, port) => {
             let early = buf.split_off(head.len);
-            tunnel::serve(&shared, Prefixed::new(early, stream), host, *port).await;
+            tunnel::serve(&shared, stream, early, host, *port).await;
         }
         Target::Absolute(..) | Target::Origin(_) => {
             http::serve(shared, Prefixed::new(buf, stream), head).await

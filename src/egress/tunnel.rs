@@ -5,8 +5,9 @@ use super::event::{Denial, Door, Reason};
 use super::head::Target;
 use super::hello::{self, Hello};
 use super::host::Host;
-use super::io::{Meter, Prefixed, Stream, relay};
+use super::io::Prefixed;
 use super::policy::{Use, authorise};
+use super::relay::{Meter, relay};
 use super::server::{Attempt, read_head, refuse};
 use super::{Shared, http};
 use std::sync::Arc;
@@ -18,7 +19,13 @@ use tokio::time::timeout;
 const HTTPS: u16 = 443;
 
 /// Serves `CONNECT host:port`.
-pub(super) async fn serve<S: Stream + 'static>(shared: &Arc<Shared>, mut inside: S, host: &Host, port: u16) {
+pub(super) async fn serve(
+    shared: &Arc<Shared>,
+    mut inside: TcpStream,
+    early: Vec<u8>,
+    host: &Host,
+    port: u16,
+) {
     let mut attempt = Attempt::new(shared, Door::Connect, &host.to_string(), port);
     let opened = async {
         let rule = authorise(shared, host, port, Use::Tunnel)?;
@@ -32,13 +39,13 @@ pub(super) async fn serve<S: Stream + 'static>(shared: &Arc<Shared>, mut inside:
     if inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await.is_err() {
         return attempt.ended(Reason::Broken);
     }
-    carry(shared, inside, dialled.stream, host, port, attempt).await;
+    carry(shared, (inside, early), dialled.stream, host, port, attempt).await;
 }
 
 /// Lets the connection through if what it says first agrees with the name that it was opened with.
-pub(super) async fn carry<S: Stream + 'static>(
+pub(super) async fn carry(
     shared: &Arc<Shared>,
-    mut inside: S,
+    (mut inside, mut first): (TcpStream, Vec<u8>),
     mut outside: TcpStream,
     host: &Host,
     port: u16,
@@ -46,7 +53,6 @@ pub(super) async fn carry<S: Stream + 'static>(
 ) {
     let limits = &shared.config.limits;
     let _ = outside.set_nodelay(true);
-    let mut first = Vec::new();
     let opening = timeout(limits.head_time, opening(&mut inside, &mut outside, &mut first));
     match opening.await {
         Ok(Opening::Tls(hello)) => {
@@ -74,7 +80,7 @@ pub(super) async fn carry<S: Stream + 'static>(
         up: &attempt.up,
         down: &attempt.down,
     };
-    let reason = relay(Prefixed::new(first, inside), outside, limits.idle, &meter).await;
+    let reason = relay(&first, &inside, &outside, limits.idle, &meter).await;
     attempt.ended(reason);
 }
 
@@ -89,9 +95,12 @@ enum Opening {
     Bad,
 }
 
-async fn opening<S: Stream>(inside: &mut S, outside: &mut TcpStream, first: &mut Vec<u8>) -> Opening {
+async fn opening(inside: &mut TcpStream, outside: &mut TcpStream, first: &mut Vec<u8>) -> Opening {
     let mut chunk = [0; 4096];
     loop {
+        if let Some(opening) = judge(first) {
+            return opening;
+        }
         let read = tokio::select! {
             biased;
             read = inside.read(&mut chunk) => read,
@@ -105,14 +114,17 @@ async fn opening<S: Stream>(inside: &mut S, outside: &mut TcpStream, first: &mut
             Ok(0) | Err(_) => return Opening::Bad,
             Ok(n) => first.extend_from_slice(chunk.get(..n).unwrap_or_default()),
         }
-        if !first.first().is_some_and(|b| hello::is_tls(*b)) {
-            return Opening::Other;
-        }
-        match hello::parse(first) {
-            Ok(Some(hello)) => return Opening::Tls(hello),
-            Ok(None) => {}
-            Err(_) => return Opening::Bad,
-        }
+    }
+}
+
+/// What `first` is, once it can be told.
+fn judge(first: &[u8]) -> Option<Opening> {
+    if !hello::is_tls(*first.first()?) {
+        return Some(Opening::Other);
+    }
+    match hello::parse(first) {
+        Ok(hello) => hello.map(Opening::Tls),
+        Err(_) => Some(Opening::Bad),
     }
 }
 
@@ -132,9 +144,9 @@ fn looks_like_http(first: &[u8]) -> bool {
 
 /// Plain HTTP inside a tunnel is served as a forwarded request: what can be read is judged, and the request must name
 /// the host that the tunnel was opened for.
-pub(super) async fn plain_http<S: Stream + 'static>(
+pub(super) async fn plain_http(
     shared: &Arc<Shared>,
-    mut inside: S,
+    mut inside: Prefixed<TcpStream>,
     host: &Host,
     port: u16,
 ) {

@@ -1,0 +1,150 @@
+//! What the door costs: throughput and latency of a tunnel against the same transfer without it, in one interleaved
+//! series, and the memory of 2,000 open tunnels.
+//!
+//! `cargo bench --bench egress` (this process holds the client, the origin and the door, so its memory is an upper
+//! bound for the door's).
+
+use jess::egress::{Config, Server};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const TRANSFER: usize = 1 << 30;
+const ROUNDS: usize = 7;
+const PINGS: usize = 4000;
+const TUNNELS: usize = 2000;
+
+fn origin() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.2:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::Builder::new().stack_size(64 * 1024).spawn(move || serve(stream)).unwrap();
+        }
+    });
+    addr
+}
+
+/// `b`: sends TRANSFER bytes; anything else is echoed.
+fn serve(mut stream: TcpStream) {
+    stream.set_nodelay(true).unwrap();
+    let mut byte = [0];
+    while stream.read(&mut byte).is_ok_and(|n| n == 1) {
+        if byte[0] == b'b' {
+            let block = vec![0; 256 * 1024];
+            let mut left = TRANSFER;
+            while left > 0 {
+                match stream.write(&block[..left.min(block.len())]) {
+                    Ok(n) => left -= n,
+                    Err(_) => return,
+                }
+            }
+            return;
+        }
+        if stream.write_all(&byte).is_err() {
+            return;
+        }
+    }
+}
+
+fn tunnel(door: SocketAddr, origin: SocketAddr) -> TcpStream {
+    let mut stream = TcpStream::connect(door).unwrap();
+    stream.set_nodelay(true).unwrap();
+    write!(stream, "CONNECT {origin} HTTP/1.1\r\nHost: {origin}\r\n\r\n").unwrap();
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        assert_eq!(stream.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&head));
+        head.push(byte[0]);
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
+    stream
+}
+
+fn direct(origin: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(origin).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+fn throughput(mut stream: TcpStream) -> f64 {
+    let mut buf = vec![0; 256 * 1024];
+    let start = Instant::now();
+    stream.write_all(b"b").unwrap();
+    let mut total = 0;
+    while let Ok(n @ 1..) = stream.read(&mut buf) {
+        total += n;
+    }
+    assert_eq!(total, TRANSFER);
+    total as f64 / start.elapsed().as_secs_f64() / 1e9
+}
+
+fn ping(mut stream: TcpStream) -> Vec<Duration> {
+    let mut byte = [b'x'];
+    (0..PINGS)
+        .map(|_| {
+            let start = Instant::now();
+            stream.write_all(&byte).unwrap();
+            stream.read_exact(&mut byte).unwrap();
+            start.elapsed()
+        })
+        .collect()
+}
+
+fn median<T: PartialOrd + Copy>(mut values: Vec<T>) -> T {
+    values.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    values[values.len() / 2]
+}
+
+fn rss_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse().unwrap()
+}
+
+fn main() {
+    let origin = origin();
+    let listener = TcpListener::bind((IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).unwrap();
+    let door = listener.local_addr().unwrap();
+    let config = Config {
+        allow_hosts: vec![format!("127.0.0.2:{}", origin.port()).parse().unwrap()],
+        ..Config::default()
+    };
+    let handle = Server::start(listener.into(), config).unwrap();
+    let (mut d, mut t) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        d.push(throughput(direct(origin)));
+        t.push(throughput(tunnel(door, origin)));
+    }
+    println!(
+        "throughput GB/s: direct {:.2}, tunnel {:.2}, ratio {:.2}",
+        median(d.clone()),
+        median(t.clone()),
+        median(t) / median(d)
+    );
+    let (mut d, mut t) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        d.extend(ping(direct(origin)));
+        t.extend(ping(tunnel(door, origin)));
+    }
+    let (d, t) = (median(d), median(t));
+    println!("round trip p50: direct {d:?}, tunnel {t:?}, added {:?}", t.saturating_sub(d));
+    let before = rss_kib();
+    let start = Instant::now();
+    let mut held: Vec<_> = (0..TUNNELS).map(|_| tunnel(door, origin)).collect();
+    let opened = start.elapsed();
+    for stream in &mut held {
+        stream.write_all(b"x").unwrap();
+    }
+    for stream in &mut held {
+        stream.read_exact(&mut [0]).unwrap();
+    }
+    println!(
+        "{TUNNELS} tunnels: opened in {opened:?}, RSS {} KiB before, {} KiB with all open and used",
+        before,
+        rss_kib()
+    );
+    drop(held);
+    let report = handle.stop();
+    println!("events: {}", report.events.len());
+}
