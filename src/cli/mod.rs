@@ -1,5 +1,7 @@
 //! The command line: one file per subcommand, arguments and printing only.
 
+mod dispatch;
+mod drill;
 mod hook;
 mod run;
 mod trust;
@@ -20,6 +22,8 @@ enum Command {
     Hook(hook::Args),
     Run(run::Args),
     Trust(trust::Args),
+    Dispatch(dispatch::Args),
+    Drill(drill::Args),
 }
 
 /// Runs the command line `args` (the program name first) and says what to exit with.
@@ -35,6 +39,8 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Hook(args) => hook::run(args),
             Command::Run(args) => run::run(args),
             Command::Trust(args) => trust::run(args),
+            Command::Dispatch(args) => dispatch::run(args),
+            Command::Drill(args) => drill::run(args),
         },
         Err(error) => usage(&error),
     }

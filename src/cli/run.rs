@@ -93,7 +93,7 @@ fn spec(args: Args) -> Spec {
         .map(grant(Access::ReadOnly))
         .chain(args.rw.into_iter().map(grant(Access::ReadWrite)))
         .collect();
-    let mut environment = env::base(std::env::vars_os());
+    let mut environment = env::base_of_process();
     for variable in args.env {
         set_variable(&mut environment, &variable);
     }
@@ -131,7 +131,8 @@ fn is_granted(dir: &Path, grants: &[Grant]) -> bool {
     grants.iter().filter_map(|g| g.path.canonicalize().ok()).any(|granted| dir.starts_with(granted))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+/// A positive number of seconds, at most a year.
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(seconds)
         .ok()

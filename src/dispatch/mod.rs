@@ -1,1 +1,325 @@
-//! The pipeline that joins trust, envelope, sandbox, egress, hooks and gates.
+//! The pipeline that joins trust, Rule of Two, envelope, sandbox, egress, hooks and gates.
+//!
+//! ```text
+//! trust gate ─ Rule of Two ─ envelope(prompt) ─ sandbox ─ agent ─ output gates ─ report
+//!                                                │  ▲
+//!                 egress: proxy + model gateway ─┘  └ hooks (managed settings, bound read-only inside)
+//! ```
+//!
+//! [`run`] reads in that order. The operator's key is read only after the sandbox was split off, so that PID 1, which
+//! starts as a copy of this process, never holds it.
+
+mod client;
+mod deliver;
+pub mod drill;
+mod prompt;
+mod switches;
+
+pub use client::{JESS_INSIDE, PORT};
+pub use deliver::{Delivered, REPORT, RUN_REPORT};
+pub(crate) use switches::Switches;
+
+use crate::egress::{self, Credential, HostRule, ModelUpstream};
+use crate::exit::Exit;
+use crate::policy::rule_of_two::{self, Attended};
+use crate::sandbox::{self, Access, Ending, Grant, Layer, Limits, Net, Output, Spec, Stdin};
+use crate::trust;
+use crate::untrusted::Untrusted;
+use client::Client;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The model's API where the operator's environment names none.
+const DEFAULT_MODEL_URL: &str = "https://api.anthropic.com";
+
+/// Variables that may hold the operator's key, in the order in which they count.
+const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
+
+/// What to run, over what.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The target: shown inside read-only.
+    pub repo: PathBuf,
+    /// Where results go: writable inside.
+    pub out: PathBuf,
+    /// Hosts that the run may reach.
+    pub net: Vec<HostRule>,
+    /// Lifts the config-poisoning gate, and that alone (invariant I3).
+    pub trust_repo: bool,
+    /// Files with untrusted text that is sealed and appended to the prompt.
+    pub untrusted: Vec<PathBuf>,
+    /// Wall-clock limit.
+    pub timeout: Option<Duration>,
+    /// The model's API. `None`: ANTHROPIC_BASE_URL, or Anthropic's own.
+    pub model_url: Option<String>,
+    /// The agent's command line.
+    pub command: Vec<OsString>,
+}
+
+/// A dispatch that did not start, or whose result could not be delivered.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The target is not a directory that can be read.
+    #[error("reading the target {}: {reason}; give a readable directory with --repo", path.display())]
+    Repo {
+        /// The target.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// The place for results is none.
+    #[error("using {} for results: {reason}; make the directory first and give it with --out", path.display())]
+    Out {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// Results inside the target would be target material.
+    #[error("{} and the target {} contain one another: choose an --out outside the target", out.display(), repo.display())]
+    Nested {
+        /// The directory for results.
+        out: PathBuf,
+        /// The target.
+        repo: PathBuf,
+    },
+    /// The agent's program can't be found.
+    #[error("finding the agent `{}`: {reason}; install it, or give its full path after `--`", program.display())]
+    Client {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// There is no key for the model.
+    #[error("no key for the model: set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN; it stays outside the sandbox")]
+    NoKey,
+    /// The key can't be used.
+    #[error("using the model's key: {0}")]
+    Key(#[from] egress::CredentialError),
+    /// The model's address can't be used.
+    #[error("ANTHROPIC_BASE_URL: {0}")]
+    Upstream(#[from] egress::UpstreamError),
+    /// A file with untrusted text can't be read.
+    #[error("reading the untrusted text {}: {reason}; give a readable file of at most {} MiB", path.display(), prompt::MAX_BYTES >> 20)]
+    Prompt {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
+    /// The target could not be checked.
+    #[error(transparent)]
+    Trust(#[from] trust::Error),
+    /// The target brings configuration that acts on the agent.
+    #[error("the target brings configuration that acts on the agent; refused (invariant I3). Remove it, or accept it for this run with --trust-repo")]
+    Poisoned(Box<trust::Report>),
+    /// All three legs, and nobody there.
+    #[error(transparent)]
+    RuleOfTwo(#[from] rule_of_two::Refusal),
+    /// The sandbox did not start.
+    #[error(transparent)]
+    Sandbox(#[from] sandbox::Error),
+    /// The egress did not start.
+    #[error(transparent)]
+    Egress(#[from] egress::Error),
+    /// jess can't find its own program, which the hooks inside need.
+    #[error("finding jess's own program: {0}; start jess by its full path")]
+    OwnProgram(std::io::Error),
+    /// The results could not be checked or written.
+    #[error(transparent)]
+    Deliver(#[from] deliver::Error),
+}
+
+impl Error {
+    /// The exit code of a dispatch that ended with this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Error::Poisoned(_) | Error::RuleOfTwo(_) => Exit::REFUSED,
+            Error::Trust(_) => Exit::USAGE,
+            Error::Client { .. } => Exit::NOT_FOUND,
+            Error::Sandbox(error) => error.exit(),
+            Error::Egress(_) | Error::OwnProgram(_) | Error::Deliver(_) => Exit::INTERNAL,
+            _ => Exit::USAGE,
+        }
+    }
+}
+
+/// A finished dispatch.
+#[derive(Debug)]
+pub struct Dispatched {
+    /// How the agent ended.
+    pub ending: Ending,
+    /// What was delivered, and what the gates found.
+    pub delivered: Delivered,
+    /// What the agent returned, as it came.
+    pub(crate) raw: Untrusted<Vec<u8>>,
+    /// What was seen at the door.
+    pub egress: egress::Report,
+}
+
+impl Dispatched {
+    /// The exit code: a gate's refusal before the agent's own status.
+    pub fn exit(&self) -> Exit {
+        if self.delivered.findings.is_empty() { self.ending.exit() } else { Exit::REFUSED }
+    }
+}
+
+/// Runs the whole pipeline. The caller must have one thread.
+///
+/// # Errors
+/// See [`Error`]; nothing is written to `out` then.
+pub fn run(request: &Request) -> Result<Dispatched, Error> {
+    run_with(request, &Switches::all_on())
+}
+
+pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatched, Error> {
+    let places = Places::resolve(request)?;
+    let client = Client::find(&request.command)?;
+    if switches.trust {
+        check_trust(&places.repo, request.trust_repo)?;
+    }
+    if switches.rule_of_two {
+        check_rule_of_two(&client, request, switches)?;
+    }
+    let stdin = prompt::seal(&request.untrusted, switches.envelope)?;
+    let needs_model = client.is_claude();
+    let has_key = KEYS.iter().any(|name| sandbox::env::process_has(name));
+    if needs_model && !has_key {
+        return Err(Error::NoKey);
+    }
+    let placeholder = client::placeholder();
+    let spec = spec(request, &places, &client, stdin, &placeholder, switches)?;
+
+    let mut sandbox = sandbox::spawn(&spec, switches.sandbox)?;
+    let listener = sandbox.take_listener();
+    let door = match listener {
+        Some(listener) => Some(egress::Server::start(listener, egress_config(request, &placeholder, has_key, switches)?)?),
+        None => None,
+    };
+    let result = sandbox.supervise();
+    let seen = door.map(egress::Handle::stop).unwrap_or_default();
+
+    let report = sandbox::Report::new(&sandbox, &result);
+    let outcome = result?;
+    let raw = Untrusted::new(outcome.stdout.kept);
+    let delivered = deliver::deliver(&places.out, &raw, &Untrusted::new(outcome.stderr.kept), &report, &seen, switches.gate)?;
+    Ok(Dispatched { ending: outcome.ending, delivered, raw, egress: seen })
+}
+
+/// The two directories of a run, resolved.
+struct Places {
+    repo: PathBuf,
+    out: PathBuf,
+}
+
+impl Places {
+    fn resolve(request: &Request) -> Result<Places, Error> {
+        let repo = directory(&request.repo).map_err(|reason| Error::Repo { path: request.repo.clone(), reason })?;
+        std::fs::read_dir(&repo).map_err(|reason| Error::Repo { path: repo.clone(), reason })?;
+        let out = directory(&request.out).map_err(|reason| Error::Out { path: request.out.clone(), reason })?;
+        rustix::fs::access(&out, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+            .map_err(|errno| Error::Out { path: out.clone(), reason: errno.into() })?;
+        if out.starts_with(&repo) || repo.starts_with(&out) {
+            return Err(Error::Nested { out, repo });
+        }
+        Ok(Places { repo, out })
+    }
+}
+
+fn directory(path: &Path) -> std::io::Result<PathBuf> {
+    let path = path.canonicalize()?;
+    if path.is_dir() { Ok(path) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
+}
+
+fn check_trust(repo: &Path, trust_repo: bool) -> Result<(), Error> {
+    let report = trust::check(repo)?;
+    if !report.refuses() {
+        return Ok(());
+    }
+    if trust_repo {
+        eprint!("{}", report.render(true));
+        return Ok(());
+    }
+    Err(Error::Poisoned(Box::new(report)))
+}
+
+fn check_rule_of_two(client: &Client, request: &Request, switches: &Switches) -> Result<(), Error> {
+    let tools = client.tools();
+    let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+    let mut legs = rule_of_two::legs_of_tools(&tools);
+    legs.a = true;
+    legs.c |= !request.net.is_empty();
+    let attended = if legs.complete() && !switches.nobody_there { rule_of_two::attended() } else { Attended::No };
+    rule_of_two::judge(legs, attended)?;
+    Ok(())
+}
+
+fn spec(
+    request: &Request,
+    places: &Places,
+    client: &Client,
+    stdin: Option<String>,
+    placeholder: &str,
+    switches: &Switches,
+) -> Result<Spec, Error> {
+    let mut env = if switches.sandbox.keeps(Layer::Environment) {
+        sandbox::env::base_of_process()
+    } else {
+        let mut all: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        sandbox::env::set(&mut all, "HOME", sandbox::env::HOME);
+        all
+    };
+    client.environment(&mut env, places, placeholder, !request.net.is_empty());
+    if !switches.key
+        && let Some(key) = KEYS.iter().find_map(std::env::var_os)
+    {
+        sandbox::env::set(&mut env, "ANTHROPIC_API_KEY", key);
+    }
+    let mut grants = vec![
+        Grant { path: places.repo.clone(), access: Access::ReadOnly },
+        Grant { path: places.out.clone(), access: Access::ReadWrite },
+    ];
+    grants.extend(client.grants().into_iter().map(|path| Grant { path, access: Access::ReadOnly }));
+    Ok(Spec {
+        argv: client.argv(request.trust_repo),
+        cwd: Some(places.repo.clone()),
+        env,
+        grants,
+        inject: client::inject(switches).map_err(Error::OwnProgram)?,
+        net: Net::Listener(PORT),
+        limits: Limits::default(),
+        stdin: stdin.map_or(Stdin::Null, |text| Stdin::Bytes(text.into_bytes())),
+        output: Output::Captured,
+        timeout: request.timeout,
+        grace: None,
+    })
+}
+
+/// Reads the operator's key; called after the sandbox was split off.
+fn egress_config(
+    request: &Request,
+    placeholder: &str,
+    has_key: bool,
+    switches: &Switches,
+) -> Result<egress::Config, Error> {
+    let model = if has_key { Some(model(request, placeholder)?) } else { None };
+    let mut config = egress::Config { allow_hosts: request.net.clone(), model, ..egress::Config::default() };
+    if let Some(open) = &switches.open_egress {
+        config.allow_hosts.push(open.rule.clone());
+        config.allow_addresses.push(open.network);
+    }
+    Ok(config)
+}
+
+fn model(request: &Request, placeholder: &str) -> Result<ModelUpstream, Error> {
+    let url = request.model_url.clone().or_else(|| std::env::var("ANTHROPIC_BASE_URL").ok().filter(|url| !url.is_empty()));
+    let (name, secret) = KEYS
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()).map(|v| (*name, v)))
+        .ok_or(Error::NoKey)?;
+    let credential =
+        if name == "ANTHROPIC_API_KEY" { Credential::new(secret)? } else { Credential::bearer(secret)? };
+    Ok(ModelUpstream::new(url.as_deref().unwrap_or(DEFAULT_MODEL_URL), credential, placeholder)?)
+}

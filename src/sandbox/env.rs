@@ -1,6 +1,8 @@
 //! The environment inside: an allowlist, never a blocklist.
 
+use super::sys;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 /// Where the private, empty HOME is inside.
 pub const HOME: &str = "/home/jess";
@@ -15,8 +17,48 @@ const PASSED: &[&str] =
     &["CI", "COLORTERM", "DEBIAN_FRONTEND", "LANG", "LANGUAGE", "NO_COLOR", "PYTHONUNBUFFERED", "TERM", "TZ"];
 
 /// The environment that every run starts from: allowlisted variables of `outer`, then the fixed ones.
-pub fn base(outer: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> = outer.into_iter().filter(|(name, _)| passes(name)).collect();
+pub fn base<'a>(outer: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>) -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = outer
+        .into_iter()
+        .filter(|(name, _)| passes(name))
+        .map(|(name, value)| (name.to_os_string(), value.to_os_string()))
+        .collect();
+    fix(&mut env);
+    env
+}
+
+/// [`base`] of this process's own environment. Only what passes is copied, so that the operator's keys are nowhere
+/// in the memory that PID 1 starts from.
+pub fn base_of_process() -> Vec<(OsString, OsString)> {
+    let mut env = Vec::new();
+    sys::each_variable(|variable| {
+        if let Some((name, value)) = split(variable)
+            && passes(name)
+        {
+            env.push((name.to_os_string(), value.to_os_string()));
+        }
+    });
+    fix(&mut env);
+    env
+}
+
+/// Whether this process has a variable `name` that is not empty. Copies nothing.
+pub fn process_has(name: &str) -> bool {
+    let mut found = false;
+    sys::each_variable(|variable| {
+        found |= split(variable).is_some_and(|(n, value)| n == name && !value.is_empty());
+    });
+    found
+}
+
+fn split(variable: &[u8]) -> Option<(&OsStr, &OsStr)> {
+    let at = variable.iter().position(|b| *b == b'=')?;
+    let (name, value) = variable.split_at(at);
+    Some((OsStr::from_bytes(name), OsStr::from_bytes(value.get(1..).unwrap_or_default())))
+}
+
+/// Sets the variables that are the same in every run.
+fn fix(env: &mut Vec<(OsString, OsString)>) {
     for (name, value) in [
         ("HOME", HOME),
         ("PATH", PATH),
@@ -28,9 +70,8 @@ pub fn base(outer: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsStr
         ("GIT_ASKPASS", "true"),
         ("GIT_CONFIG_NOSYSTEM", "1"),
     ] {
-        set(&mut env, name, value);
+        set(env, name, value);
     }
-    env
 }
 
 /// Sets `name` to `value`, replacing an earlier value.
@@ -49,7 +90,7 @@ mod tests {
     use super::*;
 
     fn built(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        base(pairs.iter().map(|(n, v)| (n.into(), v.into())))
+        base(pairs.iter().map(|(n, v)| (OsStr::new(n), OsStr::new(v))))
             .into_iter()
             .map(|(n, v)| (n.into_string().unwrap(), v.into_string().unwrap()))
             .collect()

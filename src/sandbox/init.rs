@@ -77,7 +77,7 @@ fn set_up(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     if let (Some(port), Some(socket)) = (plan.listener, &ends.listener) {
         hand_out_listener(port, socket).map_err(Failure::at(Step::Listener))?;
     }
-    if plan.weakened.keeps(Layer::UtsNamespace) {
+    if plan.weakened.keeps(Layer::HostIdentity) {
         rustix::system::sethostname(b"jess").map_err(Failure::at(Step::HostName))?;
     }
     if plan.weakened.keeps(Layer::Mounts) {
@@ -85,6 +85,8 @@ fn set_up(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     }
     if plan.weakened.keeps(Layer::Capabilities) {
         drop_capabilities().map_err(Failure::at(Step::Capabilities))?;
+    } else {
+        keep_capabilities().map_err(Failure::at(Step::Capabilities))?;
     }
     rustix::thread::set_no_new_privs(true).map_err(Failure::at(Step::NoNewPrivs))
 }
@@ -170,6 +172,20 @@ fn drop_capabilities() -> Result<(), Errno> {
         None,
         CapabilitySets { effective: none, permitted: none, inheritable: none },
     )
+}
+
+/// For the drill: what a run would be if capabilities were not dropped and reached the program.
+fn keep_capabilities() -> Result<(), Errno> {
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.inheritable = sets.permitted;
+    rustix::thread::set_capabilities(None, sets)?;
+    for number in 0..64 {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        if sets.permitted.contains(capability) {
+            rustix::thread::configure_capability_in_ambient_set(capability, true)?;
+        }
+    }
+    Ok(())
 }
 
 /// PID 1: forwards signals to the target's group, reaps everything, reports how the target ended, and ends itself,

@@ -14,10 +14,8 @@ pub enum Layer {
     NetNamespace,
     /// Its own System V IPC and POSIX message queues.
     IpcNamespace,
-    /// Its own host name.
-    UtsNamespace,
-    /// Its own view of the cgroup tree.
-    CgroupNamespace,
+    /// Its own host name, and its own view of the cgroup tree: nothing says which machine this is.
+    HostIdentity,
     /// No capability, no way to gain one.
     Capabilities,
     /// An allowlist of environment variables.
@@ -32,13 +30,12 @@ pub enum Layer {
 
 impl Layer {
     /// Every layer, in the order in which they engage.
-    pub const ALL: [Layer; 11] = [
+    pub const ALL: [Layer; 10] = [
         Layer::Environment,
         Layer::PidNamespace,
         Layer::NetNamespace,
         Layer::IpcNamespace,
-        Layer::UtsNamespace,
-        Layer::CgroupNamespace,
+        Layer::HostIdentity,
         Layer::Mounts,
         Layer::Capabilities,
         Layer::Limits,
@@ -53,8 +50,7 @@ impl Layer {
             Layer::PidNamespace => "pid-namespace",
             Layer::NetNamespace => "net-namespace",
             Layer::IpcNamespace => "ipc-namespace",
-            Layer::UtsNamespace => "uts-namespace",
-            Layer::CgroupNamespace => "cgroup-namespace",
+            Layer::HostIdentity => "host-identity",
             Layer::Capabilities => "capabilities",
             Layer::Environment => "environment",
             Layer::Limits => "limits",

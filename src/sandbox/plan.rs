@@ -287,8 +287,7 @@ fn namespaces(weakened: Weakened) -> i32 {
         (Layer::PidNamespace, libc::CLONE_NEWPID),
         (Layer::NetNamespace, libc::CLONE_NEWNET),
         (Layer::IpcNamespace, libc::CLONE_NEWIPC),
-        (Layer::UtsNamespace, libc::CLONE_NEWUTS),
-        (Layer::CgroupNamespace, libc::CLONE_NEWCGROUP),
+        (Layer::HostIdentity, libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP),
     ] {
         if weakened.keeps(layer) {
             flags |= flag;

@@ -158,6 +158,22 @@ impl CStrings {
     }
 }
 
+/// Calls `each` with every variable of this process's environment, as `NAME=value`, in place.
+///
+/// Nothing is copied: a variable that is looked at and not kept leaves no trace in memory that a copy of this process
+/// would carry. Call it from a process with one thread, which changes no variable meanwhile.
+pub fn each_variable(mut each: impl FnMut(&[u8])) {
+    // SAFETY: `environ` is null or a null-terminated array of valid C strings. Nobody writes to it meanwhile: this
+    // crate never sets variables, and the slice given to `each` does not outlive the call.
+    unsafe {
+        let mut entry = libc_environ();
+        while !entry.is_null() && !(*entry).is_null() {
+            each(CStr::from_ptr(*entry).to_bytes());
+            entry = entry.add(1);
+        }
+    }
+}
+
 /// Overwrites the environment that this process was started with, in place.
 ///
 /// PID 1 of a sandbox is a copy of the supervisor: after this, none of the operator's variables is left in its
@@ -274,16 +290,6 @@ pub fn wait(pid: Option<libc::pid_t>, block: bool) -> Result<Option<(Ended, libc
         (check(libc::c_long::from(found))?, usage)
     };
     Ok((found != 0).then_some((Ended { pid: found as libc::pid_t, status }, usage)))
-}
-
-/// The resource use of this process itself.
-pub fn own_usage() -> libc::rusage {
-    // SAFETY: an all-zero rusage is valid and getrusage fills it; RUSAGE_SELF can't fail.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
-        usage
-    }
 }
 
 /// Sends `signal` to `pid` (or, negative, to a process group).

@@ -1,0 +1,69 @@
+//! `jess dispatch`: an agent over a hostile repository, with only the result coming back.
+
+use crate::dispatch::{self, Error, Request};
+use crate::egress::HostRule;
+use crate::exit::Exit;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Runs an agent over a hostile repository: trust gate, Rule of Two, envelope, sandbox, hooks, egress, output gates.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The repository, or other material, under analysis: read-only inside
+    #[arg(long, value_name = "DIR")]
+    repo: PathBuf,
+    /// An existing directory outside the target for what the agent writes and for the report
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Let the run reach this host (may be repeated); without it, only the model
+    #[arg(long, value_name = "HOST[:PORT]")]
+    net: Vec<HostRule>,
+    /// Accept the agent configuration that the target brings along, for this run
+    #[arg(long)]
+    trust_repo: bool,
+    /// Seal this file's text and append it to the prompt (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    untrusted: Vec<PathBuf>,
+    /// Stop the run after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = super::run::seconds)]
+    timeout: Option<Duration>,
+    /// The agent and its arguments, for example: claude -p "summarise"
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs the pipeline, prints the gated answer.
+pub fn run(args: Args) -> Exit {
+    let request = Request {
+        repo: args.repo,
+        out: args.out.clone(),
+        net: args.net,
+        trust_repo: args.trust_repo,
+        untrusted: args.untrusted,
+        timeout: args.timeout,
+        model_url: None,
+        command: args.command,
+    };
+    match dispatch::run(&request) {
+        Ok(done) => {
+            if done.delivered.findings.is_empty() {
+                println!("{}", done.delivered.answer.trim_end_matches('\n'));
+            } else {
+                eprintln!("jess dispatch: the output gate refused what came back:");
+                for finding in &done.delivered.findings {
+                    eprintln!("  {finding}");
+                }
+            }
+            eprintln!("jess dispatch: report: {}", args.out.join(dispatch::REPORT).display());
+            done.exit()
+        }
+        Err(error) => {
+            if let Error::Poisoned(report) = &error {
+                eprint!("{}", report.render_human());
+            }
+            eprintln!("jess dispatch: {error}");
+            error.exit()
+        }
+    }
+}
