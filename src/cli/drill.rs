@@ -92,7 +92,9 @@ fn start_again() -> Exit {
             return Exit::INTERNAL;
         }
     };
-    let kept = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"].into_iter().filter_map(|n| Some((n, std::env::var_os(n)?)));
+    let kept = ["PATH", "HOME", "LANG", "TERM", "TMPDIR"]
+        .into_iter()
+        .filter_map(|n| Some((n, std::env::var_os(n)?)));
     let error = std::process::Command::new(program)
         .args(std::env::args_os().skip(1))
         .env_clear()

@@ -82,8 +82,9 @@ pub fn deliver(
     } else {
         (answer.inspect().clone(), Vec::new())
     };
-    let directory = rustix::fs::open(out, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|e| Error::Write { path: out.to_path_buf(), reason: e.into() })?;
+    let directory =
+        rustix::fs::open(out, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|e| Error::Write { path: out.to_path_buf(), reason: e.into() })?;
     let report = RunReport {
         schema: "jess.dispatch/1",
         provenance: Provenance { generator: "jess dispatch", untrusted: true, schema_validated: false },
@@ -99,9 +100,12 @@ pub fn deliver(
             .collect(),
         stderr: printable(&gate::redact(&Untrusted::new(String::from_utf8_lossy(stderr.inspect())))),
     };
-    let json = serde_json::to_vec_pretty(&report).map_err(|e| Error::Write { path: out.join(RUN_REPORT), reason: e.into() })?;
-    write(&directory, RUN_REPORT, &json).map_err(|e| Error::Write { path: out.join(RUN_REPORT), reason: e.into() })?;
-    write(&directory, REPORT, text.as_bytes()).map_err(|e| Error::Write { path: out.join(REPORT), reason: e.into() })?;
+    let json = serde_json::to_vec_pretty(&report)
+        .map_err(|e| Error::Write { path: out.join(RUN_REPORT), reason: e.into() })?;
+    write(&directory, RUN_REPORT, &json)
+        .map_err(|e| Error::Write { path: out.join(RUN_REPORT), reason: e.into() })?;
+    write(&directory, REPORT, text.as_bytes())
+        .map_err(|e| Error::Write { path: out.join(REPORT), reason: e.into() })?;
     Ok(Delivered { answer: text, findings })
 }
 
@@ -133,8 +137,9 @@ fn write(directory: &rustix::fd::OwnedFd, name: &str, content: &[u8]) -> rustix:
         let n = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
         rest = rest.get(n..).unwrap_or_default();
     }
-    rustix::fs::renameat(directory, &fresh, directory, name)
-        .inspect_err(|_| drop(rustix::fs::unlinkat(directory, &fresh, AtFlags::empty())))
+    rustix::fs::renameat(directory, &fresh, directory, name).inspect_err(|_| {
+        let _ = rustix::fs::unlinkat(directory, &fresh, AtFlags::empty());
+    })
 }
 
 #[cfg(test)]

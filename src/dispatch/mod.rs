@@ -93,7 +93,9 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// There is no key for the model.
-    #[error("no key for the model: set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN; it stays outside the sandbox")]
+    #[error(
+        "no key for the model: set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN; it stays outside the sandbox"
+    )]
     NoKey,
     /// The key can't be used.
     #[error("using the model's key: {0}")]
@@ -113,7 +115,9 @@ pub enum Error {
     #[error(transparent)]
     Trust(#[from] trust::Error),
     /// The target brings configuration that acts on the agent.
-    #[error("the target brings configuration that acts on the agent; refused (invariant I3). Remove it, or accept it for this run with --trust-repo")]
+    #[error(
+        "the target brings configuration that acts on the agent; refused (invariant I3). Remove it, or accept it for this run with --trust-repo"
+    )]
     Poisoned(Box<trust::Report>),
     /// All three legs, and nobody there.
     #[error(transparent)]
@@ -195,7 +199,9 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
     let mut sandbox = sandbox::spawn(&spec, switches.sandbox)?;
     let listener = sandbox.take_listener();
     let door = match listener {
-        Some(listener) => Some(egress::Server::start(listener, egress_config(request, &placeholder, has_key, switches)?)?),
+        Some(listener) => {
+            Some(egress::Server::start(listener, egress_config(request, &placeholder, has_key, switches)?)?)
+        }
         None => None,
     };
     let result = sandbox.supervise();
@@ -204,7 +210,14 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
     let report = sandbox::Report::new(&sandbox, &result);
     let outcome = result?;
     let raw = Untrusted::new(outcome.stdout.kept);
-    let delivered = deliver::deliver(&places.out, &raw, &Untrusted::new(outcome.stderr.kept), &report, &seen, switches.gate)?;
+    let delivered = deliver::deliver(
+        &places.out,
+        &raw,
+        &Untrusted::new(outcome.stderr.kept),
+        &report,
+        &seen,
+        switches.gate,
+    )?;
     Ok(Dispatched { ending: outcome.ending, delivered, raw, egress: seen })
 }
 
@@ -216,9 +229,11 @@ struct Places {
 
 impl Places {
     fn resolve(request: &Request) -> Result<Places, Error> {
-        let repo = directory(&request.repo).map_err(|reason| Error::Repo { path: request.repo.clone(), reason })?;
+        let repo =
+            directory(&request.repo).map_err(|reason| Error::Repo { path: request.repo.clone(), reason })?;
         std::fs::read_dir(&repo).map_err(|reason| Error::Repo { path: repo.clone(), reason })?;
-        let out = directory(&request.out).map_err(|reason| Error::Out { path: request.out.clone(), reason })?;
+        let out =
+            directory(&request.out).map_err(|reason| Error::Out { path: request.out.clone(), reason })?;
         rustix::fs::access(&out, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
             .map_err(|errno| Error::Out { path: out.clone(), reason: errno.into() })?;
         if out.starts_with(&repo) || repo.starts_with(&out) {
@@ -251,7 +266,8 @@ fn check_rule_of_two(client: &Client, request: &Request, switches: &Switches) ->
     let mut legs = rule_of_two::legs_of_tools(&tools);
     legs.a = true;
     legs.c |= !request.net.is_empty();
-    let attended = if legs.complete() && !switches.nobody_there { rule_of_two::attended() } else { Attended::No };
+    let attended =
+        if legs.complete() && !switches.nobody_there { rule_of_two::attended() } else { Attended::No };
     rule_of_two::judge(legs, attended)?;
     Ok(())
 }
@@ -314,7 +330,10 @@ fn egress_config(
 }
 
 fn model(request: &Request, placeholder: &str) -> Result<ModelUpstream, Error> {
-    let url = request.model_url.clone().or_else(|| std::env::var("ANTHROPIC_BASE_URL").ok().filter(|url| !url.is_empty()));
+    let url = request
+        .model_url
+        .clone()
+        .or_else(|| std::env::var("ANTHROPIC_BASE_URL").ok().filter(|url| !url.is_empty()));
     let (name, secret) = KEYS
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()).map(|v| (*name, v)))

@@ -79,7 +79,9 @@ fn honest(call: &Call) -> String {
     let mut input = call.input.clone();
     if let Some(answer) = ask("PreToolUse", call, json!({"tool_input": input})) {
         let decision = &answer["hookSpecificOutput"];
-        if matches!(decision["permissionDecision"].as_str(), Some("deny" | "ask")) || answer["decision"] == "block" {
+        if matches!(decision["permissionDecision"].as_str(), Some("deny" | "ask"))
+            || answer["decision"] == "block"
+        {
             return format!("denied: {}", decision["permissionDecisionReason"].as_str().unwrap_or_default());
         }
         if let Some(updated) = decision.get("updatedInput") {

@@ -84,32 +84,34 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-/// One conversation: each call a turn, then the answer.
-fn converse(
-    &self,
-    world: &World,
-    name: &str,
-    setting: Setting,
-    calls: &[super::Call],
-    answer: &str,
-    out: &Path,
-) -> std::io::Result<Run> {
-    let mut turns: Vec<Value> = (0..)
+    /// One conversation: each call a turn, then the answer.
+    fn converse(
+        &self,
+        world: &World,
+        name: &str,
+        setting: Setting,
+        calls: &[super::Call],
+        answer: &str,
+        out: &Path,
+    ) -> std::io::Result<Run> {
+        let mut turns: Vec<Value> = (0..)
         .zip(calls)
         .map(|(n, call)| json!([{"type": "tool_use", "id": format!("toolu_drill_{n}"), "name": call.tool, "input": call.input}]))
         .collect();
-    turns.push(json!([{"type": "text", "text": answer}]));
-    let model = Model::start(world, name, &turns)?;
-    let command = ["-p", "Look at this repository.", "--tools", "Bash,Read", "--allowedTools", "Bash,Read"];
-    let command = std::iter::once(self.program.into()).chain(command.into_iter().map(Into::into)).collect();
-    let request = super::request(world, setting, out, command);
-    let request = crate::dispatch::Request { model_url: Some(model.url.clone()), ..request };
-    let result = crate::dispatch::run_with(&request, self.switches);
-    let mut transcript = std::fs::read(log(world, name)).unwrap_or_default();
-    let asked = transcript.split(|b| *b == b'\n').filter(|line| line.starts_with(b"{")).count();
-    if asked > calls.len() {
-        transcript.extend_from_slice(super::DONE.as_bytes());
+        turns.push(json!([{"type": "text", "text": answer}]));
+        let model = Model::start(world, name, &turns)?;
+        let command =
+            ["-p", "Look at this repository.", "--tools", "Bash,Read", "--allowedTools", "Bash,Read"];
+        let command =
+            std::iter::once(self.program.into()).chain(command.into_iter().map(Into::into)).collect();
+        let request = super::request(world, setting, out, command);
+        let request = crate::dispatch::Request { model_url: Some(model.url.clone()), ..request };
+        let result = crate::dispatch::run_with(&request, self.switches);
+        let mut transcript = std::fs::read(log(world, name)).unwrap_or_default();
+        let asked = transcript.split(|b| *b == b'\n').filter(|line| line.starts_with(b"{")).count();
+        if asked > calls.len() {
+            transcript.extend_from_slice(super::DONE.as_bytes());
+        }
+        Ok(Run { result: result.into(), out: out.to_path_buf(), transcript: transcript.into(), before: None })
     }
-    Ok(Run { result: result.into(), out: out.to_path_buf(), transcript: transcript.into(), before: None })
-}
 }

@@ -15,7 +15,8 @@ const MAX_REQUEST: usize = 64 << 20;
 /// Serves `script` (a JSON list of turns, each a list of content blocks) on a free port of loopback, says the port on
 /// standard output, and appends every request to `log`. Ends when standard input does.
 pub fn serve(script: &Path, log: &Path) -> Exit {
-    let turns = std::fs::read(script).ok().and_then(|bytes| serde_json::from_slice::<Vec<Value>>(&bytes).ok());
+    let turns =
+        std::fs::read(script).ok().and_then(|bytes| serde_json::from_slice::<Vec<Value>>(&bytes).ok());
     let (Some(turns), Ok(listener)) = (turns, TcpListener::bind((Ipv4Addr::LOCALHOST, 0))) else {
         return Exit::USAGE;
     };
@@ -73,9 +74,11 @@ fn strings(value: &Value, words: &mut Vec<String>) {
 }
 
 fn message(body: &Value, turns: &[Value]) -> Value {
-    let said = body["messages"].as_array().map_or(0, |m| m.iter().filter(|m| m["role"] == "assistant").count());
+    let said =
+        body["messages"].as_array().map_or(0, |m| m.iter().filter(|m| m["role"] == "assistant").count());
     let side = body["tools"].as_array().is_none_or(Vec::is_empty);
-    let content = turns.get(said).filter(|_| !side).cloned().unwrap_or_else(|| json!([{"type": "text", "text": "ok"}]));
+    let content =
+        turns.get(said).filter(|_| !side).cloned().unwrap_or_else(|| json!([{"type": "text", "text": "ok"}]));
     let calls = content.as_array().is_some_and(|blocks| blocks.iter().any(|b| b["type"] == "tool_use"));
     json!({
         "id": format!("msg_drill_{said}"), "type": "message", "role": "assistant",
@@ -108,7 +111,10 @@ fn answer(mut stream: &TcpStream, message: &Value) -> std::io::Result<()> {
         event("content_block_delta", json!({"index": index, "delta": delta}));
         event("content_block_stop", json!({"index": index}));
     }
-    event("message_delta", json!({"delta": {"stop_reason": message["stop_reason"], "stop_sequence": null}, "usage": {"output_tokens": 1}}));
+    event(
+        "message_delta",
+        json!({"delta": {"stop_reason": message["stop_reason"], "stop_sequence": null}, "usage": {"output_tokens": 1}}),
+    );
     event("message_stop", json!({}));
     write!(
         stream,
