@@ -254,17 +254,15 @@ impl Run {
             Proof::Delivered(word) => {
                 let report = std::fs::read(self.out.join(super::REPORT)).unwrap_or_default();
                 let delivered = contains(&report, word);
-                let refused = matches!(&*self.result, Ok(done) if !done.delivered.findings.is_empty());
-                let evidence = match (&*self.result, delivered) {
-                    (_, true) => "it is in the delivered report".to_owned(),
-                    (Ok(done), _) => done
-                        .delivered
-                        .findings
-                        .first()
-                        .map_or_else(|| "not delivered".into(), |f| format!("refused: {f}")),
-                    (Err(error), _) => error.to_string(),
+                let evidence = match &*self.result {
+                    _ if delivered => "it is in the delivered report".to_owned(),
+                    Ok(done) => done.delivered.findings.first().map_or_else(
+                        || "taken out of the model's words on the way".to_owned(),
+                        |finding| format!("refused: {finding}"),
+                    ),
+                    Err(error) => error.to_string(),
                 };
-                (delivered || !refused, evidence)
+                (delivered, evidence)
             }
         }
     }
