@@ -8,10 +8,11 @@
 //! This lowers the odds that a model obeys what it reads. It is not a boundary: the sandbox and the gates are.
 
 mod autofetch;
+mod fold;
 mod neutralise;
 mod nonce;
 
-pub use autofetch::{MARKER, redact_autofetch};
+pub use autofetch::{MARKER, Policy, redact_autofetch, redact_autofetch_with};
 pub use neutralise::neutralise;
 pub use nonce::{Nonce, nonce_leaked};
 

@@ -1,0 +1,379 @@
+//! Raw HTML, SVG, MathML and CSS that fetches, scripts or submits.
+
+use super::url::{self, Target};
+use super::{Range, Scanner};
+
+/// Elements that fetch, run or send by themselves. Taken out with whatever attributes they have.
+const FETCHING: &[&str] = &[
+    "img",
+    "image",
+    "iframe",
+    "frame",
+    "frameset",
+    "object",
+    "embed",
+    "video",
+    "audio",
+    "source",
+    "track",
+    "input",
+    "link",
+    "script",
+    "base",
+    "form",
+    "use",
+    "bgsound",
+    "applet",
+    "portal",
+    "svg",
+    "math",
+    "meta",
+    "style",
+    "mglyph",
+    "area",
+    "feimage",
+    "foreignobject",
+    "animate",
+    "set",
+    "layer",
+    "ilayer",
+    "xml",
+    "isindex",
+    "keygen",
+    "param",
+    "fencedframe",
+    "webview",
+    "annotation-xml",
+    "handler",
+    "listener",
+    "import",
+    "stylesheet",
+];
+
+/// Elements whose content, too, acts: they go even without attributes and in the middle of a word.
+const ACTIVE: &[&str] = &["script", "style", "svg", "iframe", "object", "embed", "applet"];
+
+/// Attributes that fetch, navigate, submit or style on some element.
+const ATTRIBUTES: &[&str] = &[
+    "src",
+    "srcset",
+    "srcdoc",
+    "href",
+    "xlink:href",
+    "background",
+    "poster",
+    "data",
+    "action",
+    "formaction",
+    "cite",
+    "manifest",
+    "ping",
+    "longdesc",
+    "profile",
+    "codebase",
+    "classid",
+    "archive",
+    "code",
+    "dynsrc",
+    "lowsrc",
+    "icon",
+    "imagesrcset",
+    "style",
+    "usemap",
+    "itemid",
+    "itemtype",
+    "definitionurl",
+    "altimg",
+    "attributionsrc",
+    "nohref",
+    "fill",
+    "filter",
+    "mask",
+    "clip-path",
+    "marker-start",
+    "marker-mid",
+    "marker-end",
+    "cursor",
+    "stroke",
+    "content",
+];
+
+impl Scanner<'_> {
+    /// A `<`: a tag, an autolink, a processing instruction.
+    pub(super) fn tag(&mut self, at: usize) -> Option<Range> {
+        let first = self.byte(at + 1);
+        if first == b'?' {
+            let target = self.bytes.get(at + 2..at + 16).unwrap_or_default();
+            return target
+                .eq_ignore_ascii_case(b"xml-stylesheet")
+                .then(|| (at, self.tag_end(at + 16, None).0));
+        }
+        if !first.is_ascii_alphabetic() {
+            return None;
+        }
+        let name_end = at + 1 + self.name_len(at + 1);
+        if let Some(range) = self.autolink(at, name_end) {
+            return Some(range);
+        }
+        let name = self.text.get(at + 1..name_end)?;
+        let local = name.rsplit(':').next().unwrap_or(name);
+        let is = |set: &[&str]| set.iter().any(|known| local.eq_ignore_ascii_case(known));
+        if is(&["style"]) {
+            return Some((at, self.style_end(name_end)));
+        }
+        let bare = self.bare(name_end);
+        if is(FETCHING) {
+            let generic =
+                bare && at > 0 && (self.byte(at - 1).is_ascii_alphanumeric() || self.byte(at - 1) == b'_');
+            if generic && !is(ACTIVE) {
+                return None; // `Vec<Image>`: a type; as HTML, an element without attributes that fetches nothing
+            }
+            return Some((at, self.tag_end(name_end, None).0));
+        }
+        if bare {
+            return None;
+        }
+        if name.eq_ignore_ascii_case("a") {
+            return self.anchor(name_end).then(|| (at, self.tag_end(name_end, None).0));
+        }
+        let mut acts = false;
+        let (end, decided) = self.tag_end(name_end, Some(&mut acts));
+        (acts || !decided).then_some((at, end))
+    }
+
+    fn name_len(&self, from: usize) -> usize {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        rest.iter()
+            .take(64)
+            .take_while(|b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'>' | b'<' | b'"'))
+            .count()
+    }
+
+    /// Nothing but white space and slashes up to the `>`.
+    fn bare(&self, from: usize) -> bool {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        let gap = rest.iter().take(64).take_while(|b| b.is_ascii_whitespace() || **b == b'/').count();
+        rest.get(gap) == Some(&b'>')
+    }
+
+    /// `<a` with anything that could be an attribute: a comparison such as `x <a && y` has none.
+    fn anchor(&self, from: usize) -> bool {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        let gap = rest.iter().take(256).take_while(|b| b.is_ascii_whitespace() || **b == b'/').count();
+        let next = rest.get(gap).copied().unwrap_or(0);
+        gap > 0
+            && (next.is_ascii_alphabetic()
+                || gap >= 256
+                || !next.is_ascii()
+                || next == 0
+                || next == b'<'
+                || next == b'"')
+    }
+
+    /// `<scheme:…>` with a scheme that leads somewhere and no white space inside.
+    fn autolink(&mut self, at: usize, name_end: usize) -> Option<Range> {
+        let name = self.text.get(at + 1..name_end)?;
+        name.contains(':').then_some(())?;
+        let rest = self.bytes.get(at + 1..)?;
+        let len = rest.iter().take_while(|b| !b.is_ascii_whitespace() && !matches!(b, b'<' | b'>')).count();
+        if !self.spend(len) {
+            return Some((at, name_end));
+        }
+        if rest.get(len) != Some(&b'>') {
+            return None;
+        }
+        let dest = self.text.get(at + 1..at + 1 + len)?;
+        let outside = url::target(dest) == Target::Outside && !url::allowed(dest, self.policy);
+        let scripted = dest
+            .get(..5)
+            .is_some_and(|s| !s.eq_ignore_ascii_case("http:") && !s.eq_ignore_ascii_case("https"));
+        (outside && (scripted || !self.policy.keep_autolinks)).then_some((at, at + len + 2))
+    }
+
+    /// One past the `>` of a tag whose name ends at `from`, by the attribute states of the HTML tokeniser, and whether
+    /// the tag was read to its end. With `acts`, sets it when an attribute fetches, submits, styles or scripts.
+    ///
+    /// An unclosed tag ends where its name does: the rest is plain text once the opening is gone.
+    fn tag_end(&mut self, from: usize, mut acts: Option<&mut bool>) -> (usize, bool) {
+        if from >= self.no_tag_end_from {
+            let seen = acts.is_none_or(|acts| {
+                let rest = self.text.get(from..).unwrap_or_default();
+                let window = rest.get(..rest.floor_char_boundary(rest.len().min(64))).unwrap_or_default();
+                *acts = rest.len() > 64 || window.contains('=');
+                true
+            });
+            return (from, seen);
+        }
+        if memchr::memchr(b'>', self.bytes.get(from..).unwrap_or_default()).is_none() {
+            self.no_tag_end_from = from;
+            return self.tag_end(from, acts);
+        }
+        let mut at = from;
+        loop {
+            // Before an attribute name.
+            let skipped = self.run_len(at, |b| b.is_ascii_whitespace() || b == b'/');
+            at += skipped;
+            match self.byte(at) {
+                b'>' => return (at + 1, true),
+                0 if at >= self.bytes.len() => return self.unclosed(from, acts),
+                _ => {}
+            }
+            // The name; a leading `=` belongs to it.
+            let name_at = at;
+            at += 1;
+            at += self.run_len(at, |b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'>' | b'='));
+            if let Some(acts) = acts.as_deref_mut() {
+                *acts |= self.attribute_acts(name_at, at);
+            }
+            let gap = self.run_len(at, |b| b.is_ascii_whitespace());
+            if self.byte(at + gap) == b'=' {
+                at += gap + 1;
+                at += self.run_len(at, |b| b.is_ascii_whitespace());
+                at = match self.byte(at) {
+                    quote @ (b'"' | b'\'') => {
+                        match memchr::memchr(quote, self.bytes.get(at + 1..).unwrap_or_default()) {
+                            Some(len) => {
+                                self.budget = self.budget.saturating_sub(len / 8);
+                                at + len + 2
+                            }
+                            None => return self.unclosed(from, acts),
+                        }
+                    }
+                    b'>' => at,
+                    _ => at + self.run_len(at, |b| !b.is_ascii_whitespace() && b != b'>'),
+                };
+            }
+            if !self.spend(at - name_at.min(at)) {
+                return (from, false);
+            }
+        }
+    }
+
+    fn unclosed(&mut self, from: usize, acts: Option<&mut bool>) -> (usize, bool) {
+        if let Some(acts) = acts {
+            // Joined to other text it may be closed: it goes if it holds anything like an attribute.
+            let rest = self.bytes.get(from..).unwrap_or_default();
+            *acts |= memchr::memchr(b'=', rest.get(..rest.len().min(256)).unwrap_or_default()).is_some();
+        }
+        (from, true)
+    }
+
+    fn run_len(&mut self, from: usize, keep: impl Fn(u8) -> bool) -> usize {
+        let len = self.bytes.get(from..).unwrap_or_default().iter().take_while(|b| keep(**b)).count();
+        self.budget = self.budget.saturating_sub(len / 8);
+        len
+    }
+
+    fn attribute_acts(&self, from: usize, to: usize) -> bool {
+        let Some(name) = self.text.get(from..to) else { return true };
+        if name.len() > 32 {
+            return false;
+        }
+        let handler = name.get(..2).is_some_and(|on| on.eq_ignore_ascii_case("on")) && name.len() > 3;
+        let known = ATTRIBUTES.iter().any(|known| name.eq_ignore_ascii_case(known));
+        if !handler && !known {
+            return false;
+        }
+        // An attribute without a value does nothing.
+        let rest = self.bytes.get(to..).unwrap_or_default();
+        rest.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'=') && !self.harmless_value(name, to)
+    }
+
+    /// Attributes that matter only with certain values: a fragment as destination, presentation without a reference.
+    fn harmless_value(&self, name: &str, to: usize) -> bool {
+        let rest = self.bytes.get(to..).unwrap_or_default();
+        let lead = rest
+            .iter()
+            .take(64)
+            .take_while(|b| b.is_ascii_whitespace() || matches!(b, b'=' | b'"' | b'\''))
+            .count();
+        let value = rest.get(lead..rest.len().min(lead + 4096)).unwrap_or_default();
+        let end = value.iter().position(|b| matches!(b, b'"' | b'\'' | b'>')).unwrap_or(value.len());
+        let value = value.get(..end).unwrap_or_default();
+        if end == 4096 {
+            return false;
+        }
+        let presentation = [
+            "style",
+            "fill",
+            "filter",
+            "mask",
+            "clip-path",
+            "marker-start",
+            "marker-mid",
+            "marker-end",
+            "cursor",
+            "stroke",
+            "content",
+        ];
+        if presentation.iter().any(|p| name.eq_ignore_ascii_case(p)) {
+            // Without parentheses, escapes and references there is no url(), image-set() or expression().
+            return !value.iter().any(|b| matches!(b, b'(' | b'\\' | b'&' | b'@'));
+        }
+        name.eq_ignore_ascii_case("href") && value.starts_with(b"#")
+    }
+
+    /// One past `</style…>`, or past the opening tag when the element is not closed.
+    fn style_end(&mut self, from: usize) -> usize {
+        let (open_end, _) = self.tag_end(from, None);
+        if open_end < self.no_style_end_from {
+            let rest = self.bytes.get(open_end..).unwrap_or_default();
+            for lt in memchr::memmem::find_iter(rest, b"</") {
+                if rest.get(lt + 2..lt + 7).is_some_and(|name| name.eq_ignore_ascii_case(b"style")) {
+                    let close = open_end + lt + 7;
+                    return self.tag_end(close, None).0;
+                }
+            }
+            self.no_style_end_from = open_end;
+        }
+        open_end
+    }
+
+    /// `@import` with a string or `url(…)`: CSS that stands in a text of its own.
+    pub(super) fn css_import(&mut self, at: usize) -> Option<Range> {
+        let word = self.bytes.get(at + 1..at + 7)?;
+        if !word.eq_ignore_ascii_case(b"import") {
+            return None;
+        }
+        let gap = self.run_len(at + 7, |b| b.is_ascii_whitespace());
+        let value = at + 7 + gap;
+        let url = self.bytes.get(value..value + 4).is_some_and(|u| u.eq_ignore_ascii_case(b"url("));
+        let close = match self.byte(value) {
+            quote @ (b'"' | b'\'') => quote,
+            _ if url => b')',
+            _ => return None,
+        };
+        let rest = self.bytes.get(value + 1..)?;
+        let len = memchr::memchr2(close, b'\n', rest).unwrap_or(rest.len());
+        Some((at, value + 1 + len + usize::from(rest.get(len) == Some(&close))))
+    }
+
+    /// `data:type/subtype;…,payload` as a token of its own.
+    pub(super) fn data_uri(&mut self, colon: usize) -> Option<Range> {
+        let start = colon.checked_sub(4)?;
+        if !self.bytes.get(start..colon)?.eq_ignore_ascii_case(b"data") {
+            return None;
+        }
+        let before = start.checked_sub(1).map_or(b' ', |i| self.byte(i));
+        if before.is_ascii_alphanumeric() || matches!(before, b'_' | b'-' | b'.' | b'$') || !before.is_ascii()
+        {
+            return None;
+        }
+        let rest = self.bytes.get(colon + 1..)?;
+        let window = rest.get(..rest.len().min(512)).unwrap_or_default();
+        let comma = window.iter().position(|b| *b == b',' || b.is_ascii_whitespace() || *b == b'<')?;
+        let media = window.get(..comma)?;
+        let slash = media.iter().position(|b| *b == b'/');
+        let typed = slash
+            .is_some_and(|s| s > 0 && media.get(..s).is_some_and(|t| t.iter().all(u8::is_ascii_alphabetic)));
+        if window.get(comma) != Some(&b',') || !(typed || media.is_empty() || media.starts_with(b";")) {
+            return None;
+        }
+        let payload = rest.get(comma + 1..).unwrap_or_default();
+        let end = payload
+            .iter()
+            .position(|b| b.is_ascii_whitespace() || matches!(b, b')' | b'"' | b'\'' | b'<' | b'>'));
+        let end = end.unwrap_or(payload.len());
+        (end > 0).then_some((start, colon + 1 + comma + 1 + end))
+    }
+}

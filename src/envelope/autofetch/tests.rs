@@ -1,0 +1,163 @@
+use super::*;
+
+fn out(text: &str) -> String {
+    redact_autofetch(text).0.into_owned()
+}
+
+#[test]
+fn the_host_is_gone_from_every_fetching_construct() {
+    let cases = [
+        "![a](https://evil.example/x.png)",
+        "![a]( <https://evil.example/x y> \"t\" )",
+        "![a](//evil.example/x)",
+        "![a][b]\n\n[b]: //evil.example/x",
+        "[b]: <https://evil.example/a b> 'title'",
+        "[b]:\n  https://evil.example/",
+        "> [b]: https://evil.example/",
+        "- x\n\n    [b]: https://evil.example/\n\n  [b]",
+        "[a](htt\tps://evil.example/)",
+        "[a]( http://evil.example)",
+        "[a](mailto:x@evil.example)",
+        "[a](ht%74ps://evil.example)",
+        "[a](&#104;ttps&colon;//evil.example)",
+        "[a](h&Tab;ttps://evil.example)",
+        "[a](javascript:fetch('//evil.example'))",
+        "[a](://evil.example)",
+        "[a](\\/\\/evil.example/)",
+        "[a](/\\evil.example/)",
+        "[a\n](https://evil.example)",
+        "[![x](y)](https://evil.example)",
+        "[a <img ]>](https://evil.example)",
+        "<https://evil.example/>",
+        "<img src=https://evil.example>",
+        "<img/src=https://evil.example>",
+        "<IMG\nSRC='https://evil.example'>",
+        "<img alt='>' src=https://evil.example>",
+        "<im\0g src=https://evil.example>",
+        "<im\u{180e}g src=https://evil.example>",
+        "<im\u{34f}g src=https://evil.example>",
+        "<im\u{e0041}g src=https://evil.example>",
+        "<im\u{fe0f}g src=https://evil.example>",
+        "<svg><image href=https://evil.example/></svg>",
+        "<svg:image xlink:href=https://evil.example/>",
+        "<math href='https://evil.example'>x</math>",
+        "<mglyph src=https://evil.example>",
+        "<table background=https://evil.example>",
+        "<button formaction=https://evil.example>",
+        "<blockquote cite=https://evil.example>",
+        "<html manifest=https://evil.example>",
+        "<a/href=https://evil.example>",
+        "<a ping='https://evil.example' href=#>",
+        "<div style='background:url(https://evil.example)'>",
+        "<div style=background:u\\72l(https://evil.example)>",
+        "<p a\" title=\">\" style='x:url(https://evil.example)'>",
+        "<style>@import 'https://evil.example';</style>",
+        "@import 'https://evil.example/x.css';",
+        "@import url(https://evil.example/x.css)",
+        "<meta http-equiv=refresh content='0;url=https://evil.example'>",
+        "<base href=https://evil.example>",
+        "<x onclick=location='https://evil.example'>",
+        "<?xml-stylesheet href='https://evil.example'?>",
+        "<link rel=prefetch href=https://evil.example>",
+        "\x1b]8;;https://evil.example\x07click\x1b]8;;\x07",
+        "\u{9d}8;;https://evil.example\u{9c}",
+        "\x1b]1337;File=inline=1:https://evil.example\x07",
+        "\x1bPq#0;evil.example\x1b\\",
+        "\x1b_Gf=100,t=f;evil.example\x1b\\",
+        "![^1]\n\n[^1]: https://evil.example",
+        "![[https://evil.example/x.png]]",
+    ];
+    for text in cases {
+        let (clean, count) = redact_autofetch(text);
+        assert!(count > 0 && !clean.contains("evil.example"), "{text:?} -> {clean:?}");
+        assert!(clean.contains(MARKER), "{text:?} -> {clean:?}");
+    }
+}
+
+#[test]
+fn an_unclosed_tag_loses_its_opening() {
+    for text in ["<img src=https://evil.example", "<p style='x:url(https://evil.example)", "<a href='x"] {
+        assert!(out(text).starts_with(MARKER), "{text} -> {}", out(text));
+    }
+}
+
+#[test]
+fn the_marker_never_becomes_a_link_itself() {
+    let clean = out("![a](x)(https://evil.example) ![b](y): https://evil.example");
+    assert!(!clean.contains("](") && !clean.contains("]:"), "{clean}");
+}
+
+#[test]
+fn ordinary_text_and_code_are_borrowed_unchanged() {
+    let cases = [
+        "see https://example.org/a?b=c#d and http://x.example.",
+        "let v = vec![0; 10]; m[i][j] = handlers[i](event);",
+        "auto f = [](std::string s) { return s; }; arr[i](std::move(x));",
+        "{ [key]: v, [other]: 'w' }",
+        "if a < b && c > d || x <y { }",
+        "Vec<Image>, Option<Link>, Box<dyn Input>, HashMap<String, Frame>",
+        "#include <string>\n#include <vector>\nstd::map<std::string, int> m;",
+        "[^1]: text of the note, https://example.org\n\nmydata:1,2 data: 1, 2",
+        "[guide](docs/guide.md) and [top](#top) and [q](?x=1)",
+        "      [x]: https://example.org/in/code",
+        "<b>bold</b> <div class=\"x\">y</div> <T extends U = V>",
+        "[INFO]: started\n[WARN]: disk at 91",
+        "@Import(Foo.class) @import Foundation;",
+        "café 日本語 👍🏽 ❤️",
+        "fn f<'a>(x: &'a str) -> Result<(), E> where T: Into<Vec<u8>> {}",
+    ];
+    for text in cases {
+        let (clean, count) = redact_autofetch(text);
+        assert_eq!((clean.as_ref(), count), (text, 0));
+    }
+}
+
+#[test]
+fn a_host_of_the_allowlist_keeps_its_links_and_loses_its_images() {
+    let policy =
+        Policy { allow_hosts: vec!["docs.example.org".into(), "*.ok.example".into()], keep_autolinks: false };
+    let keep = "[a](https://docs.example.org/x) [b](https://a.b.ok.example) <https://docs.example.org/>";
+    assert_eq!(redact_autofetch_with(keep, &policy), (Cow::Borrowed(keep), 0));
+    for text in [
+        "![a](https://docs.example.org/x)",
+        "[a](http://docs.example.org/)",
+        "[a](https://docs.example.org@evil.example/)",
+        "[a](https://docs.example.org\\@evil.example/)",
+        "[a](https://ok.example/)",
+        "[a](https://notok.example/)",
+        "[a](https://xok.example/)",
+    ] {
+        assert_ne!(redact_autofetch_with(text, &policy).1, 0, "{text}");
+    }
+}
+
+#[test]
+fn running_it_twice_changes_nothing_more() {
+    for text in [
+        "![a](b)(c)",
+        "<img <img src=x>>",
+        "[x]: //e\n![x]",
+        "![![a](b)](c)",
+        "<style><style></style>",
+        "![a](x)[b](//e)",
+    ] {
+        let once = out(text);
+        assert_eq!(out(&once), once, "{text}");
+    }
+}
+
+#[test]
+fn long_runs_of_openings_cost_a_bounded_number_of_steps() {
+    // The budget is the bound: what a hostile text can make the look-ahead do is four steps a byte.
+    for unit in [
+        "[", "![", "<style>", "style=", "<a ", "<b ", "\"'", "[](", "![a][", "<b \"", "<b a=\"", "[]:",
+        "<x a='\"", "](<", "data:,",
+    ] {
+        let text = unit.repeat(40_000 / unit.len());
+        let policy = Policy::default();
+        let scanner = Scanner::new(&text, &policy);
+        assert!(scanner.budget <= text.len() * 4 + 4096);
+        let clean = out(&text);
+        assert_eq!(out(&clean), clean, "{unit}");
+    }
+}
