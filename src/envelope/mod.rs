@@ -8,9 +8,13 @@
 //! This lowers the odds that a model obeys what it reads. It is not a boundary: the sandbox and the gates are.
 
 mod autofetch;
+pub mod family;
 mod fold;
 mod neutralise;
 mod nonce;
+pub mod probe;
+pub mod profile;
+pub mod prompt;
 
 pub use autofetch::{MARKER, Policy, redact_autofetch, redact_autofetch_with};
 pub use neutralise::neutralise;

@@ -31,9 +31,13 @@ impl<'a> Scanner<'a> {
             b':' => self.definition(open.map(|o| o.0), at),
             b'[' if image => self.reference_image(start, at),
             // `![[target]]` is how some dialects embed.
-            b']' if image && self.byte(start + 2) == b'[' && !self.word_before(start) => {
-                let inner = self.text.get(start + 3..at)?;
-                (url::target(inner) == Target::Outside).then_some((start, at + 2))
+            b']' if start > 1
+                && !image
+                && self.bytes.get(start - 2..start) == Some(b"![")
+                && !self.word_before(start - 2) =>
+            {
+                let inner = self.text.get(start + 1..at)?;
+                (url::target(inner) == Target::Outside).then_some((start - 2, at + 2))
             }
             _ if image && self.byte(start + 2) == b'^' && !self.word_before(start) => Some((start, at + 1)),
             _ => None,
