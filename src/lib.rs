@@ -15,6 +15,7 @@
 //! | [`sandbox`] | Spec → Plan → spawn |
 //! | [`egress`] | the only way out, and the model gateway |
 //! | [`dispatch`] | the pipeline that joins them all |
+//! | [`rpc`] | the same functions for hosts in other languages |
 //! | [`sanitise`] | untrusted text towards a terminal, a log or a file name |
 
 pub mod cli;
@@ -25,6 +26,7 @@ pub mod exit;
 pub mod gate;
 pub mod hook;
 pub mod policy;
+pub mod rpc;
 pub mod sandbox;
 pub mod sanitise;
 pub mod scan;

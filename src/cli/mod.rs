@@ -3,6 +3,7 @@
 mod dispatch;
 mod drill;
 mod hook;
+mod rpc;
 mod run;
 mod trust;
 
@@ -20,6 +21,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Hook(hook::Args),
+    Rpc(rpc::Args),
     Run(run::Args),
     Trust(trust::Args),
     Dispatch(dispatch::Args),
@@ -37,6 +39,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     match Cli::try_parse_from(args) {
         Ok(cli) => match cli.command {
             Command::Hook(args) => hook::run(args),
+            Command::Rpc(args) => rpc::run(args),
             Command::Run(args) => run::run(args),
             Command::Trust(args) => trust::run(args),
             Command::Dispatch(args) => dispatch::run(args),

@@ -12,6 +12,7 @@ pub mod family;
 mod fold;
 mod neutralise;
 mod nonce;
+pub mod preflight;
 pub mod probe;
 pub mod profile;
 pub mod prompt;

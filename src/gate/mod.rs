@@ -3,6 +3,7 @@
 //! [`check_text`] looks at one document, [`check_tree`] at everything a run wrote. A finding names the file, the line
 //! and the kind, never the secret.
 
+pub mod redaction;
 pub mod secrets;
 mod tree;
 

@@ -1,0 +1,224 @@
+use super::shape::{Part, in_class, parse};
+use super::table::FORMATS;
+use super::*;
+
+/// Characters of a class, varied, made here so that the repository holds no token.
+fn run(class: u8, len: usize, seed: usize) -> String {
+    let alphabet: Vec<u8> = (b'!'..=b'~')
+        .filter(|b| in_class(class, *b) && !matches!(b, b'=' | b'%' | b'-' | b'_' | b'.' | b'+' | b'/'))
+        .collect();
+    (0..len).map(|i| char::from(alphabet[(i * 7 + seed * 11 + i / 5) % alphabet.len()])).collect()
+}
+
+fn token(format: &str, seed: usize, short_by: usize) -> String {
+    let parts = parse(format).unwrap();
+    let last = parts.iter().rposition(|p| matches!(p, Part::Run(..))).unwrap();
+    parts
+        .iter()
+        .enumerate()
+        .map(|(n, part)| match part {
+            Part::Literal(text) => text.clone(),
+            Part::Run(class, min, _) => run(*class, if n == last { min - short_by } else { *min }, seed + n),
+        })
+        .collect()
+}
+
+#[test]
+fn there_are_at_least_120_kinds_and_every_shape_compiles() {
+    assert!(structure::compiles());
+    assert!(FORMATS.iter().all(|(_, format)| parse(format).is_some()));
+    assert!(kinds().len() >= 120, "{}", kinds().len());
+}
+
+#[test]
+fn each_vendor_format_is_found_whole_in_prose_code_and_headers() {
+    for (kind, format) in FORMATS {
+        for (seed, frame) in
+            [(1, ("key ", " end")), (2, ("K=\"", "\"\n")), (3, ("(", ").")), (4, ("x\\n", "\\n"))]
+        {
+            let token = token(format, seed, 0);
+            let text = format!("{}{token}{}", frame.0, frame.1);
+            let hits = find(&text);
+            let whole = hits.iter().any(|h| h.start <= frame.0.len() && h.end >= frame.0.len() + token.len());
+            assert!(whole, "{kind} {format}: {hits:?}");
+            assert!(!redact(&text).contains(&token), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn each_vendor_format_has_its_own_kind() {
+    for (kind, format) in FORMATS {
+        let token = token(format, 5, 0);
+        let mut hits = Vec::new();
+        shape::find(&token, &mut hits);
+        assert!(hits.iter().any(|h| h.kind == *kind), "{kind} {format} {hits:?}");
+    }
+}
+
+#[test]
+fn a_token_one_character_short_or_inside_a_word_is_not_that_kind() {
+    for (kind, format) in FORMATS {
+        let short = token(format, 6, 1);
+        let mut hits = Vec::new();
+        shape::find(&format!("x {short} y"), &mut hits);
+        assert!(!hits.iter().any(|h| h.kind == *kind), "{kind} {format} {short}");
+        let mut hits = Vec::new();
+        shape::find(&format!("abc{}", token(format, 7, 0)), &mut hits);
+        assert!(!hits.iter().any(|h| h.start == 3), "{kind} inside a word");
+    }
+}
+
+#[test]
+fn each_vendor_name_marks_a_value_of_its_shape_and_no_other() {
+    for (kind, name, class, min, max) in named::vendor_cases() {
+        let value = run(class, min, 3);
+        for text in [format!("{name}_key = \"{value}\""), format!("{name}: {value}\n")] {
+            assert!(
+                find(&text).iter().any(|h| h.kind == kind || text[h.start..h.end].contains(&value)),
+                "{kind}: {text}"
+            );
+        }
+        for len in [min - 1, max + 1] {
+            let mut hits = Vec::new();
+            named::find(&format!("{name}: \"{}\"", run(class, len, 4)), &mut hits);
+            assert!(!hits.iter().any(|h| h.kind == kind), "{kind} of length {len}");
+        }
+        let mut hits = Vec::new();
+        named::find(&format!("{name} {value}"), &mut hits);
+        assert!(hits.is_empty(), "{kind} without a separator");
+    }
+}
+
+#[test]
+fn each_structure_is_found_and_its_near_miss_is_not() {
+    let r = |class, len| run(class, len, 9);
+    let pem = |label: &str, body: &str| format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----");
+    let cases: Vec<(&str, String, String)> = vec![
+        ("private-key", pem("RSA PRIVATE KEY", &r(b'A', 64)), pem("PUBLIC KEY", &r(b'A', 64))),
+        (
+            "private-key",
+            format!("-----BEGIN PRIVATE KEY-----\n{}", r(b'A', 20)),
+            "-----BEGIN PRIVATE KEY-----".into(),
+        ),
+        (
+            "pgp-private-key",
+            pem("PGP PRIVATE KEY BLOCK", &r(b'A', 64)),
+            pem("PGP PUBLIC KEY BLOCK", &r(b'A', 64)),
+        ),
+        (
+            "putty-private-key",
+            format!("PuTTY-User-Key-File-3: ssh-rsa\n{}\n", r(b'A', 20)),
+            "PuTTY-User-Key-File".into(),
+        ),
+        (
+            "jwt",
+            format!("ey{}.ew{}.{}", r(b'A', 20), r(b'A', 20), r(b'A', 20)),
+            format!("ey{}.ew{}", r(b'A', 20), r(b'A', 20)),
+        ),
+        ("jwt", format!("ewog{}.ey{}.{}", r(b'A', 20), r(b'A', 20), r(b'A', 20)), "eye.of.newt".into()),
+        ("url-password", format!("postgres://u:{}@db/x", r(b'A', 9)), "postgres://user@db:5432/x".into()),
+        (
+            "url-password",
+            format!("mongodb+srv://u:{}@db/x", r(b'A', 9)),
+            "https://example.org:8080/a@b".into(),
+        ),
+        (
+            "url-token",
+            format!("https://{}@github.example/x", r(b'A', 24)),
+            "https://someone@example.org/".into(),
+        ),
+        ("url-query-secret", format!("/api?token={}", r(b'A', 20)), "/api?token=short".into()),
+        ("azure-sas", format!("se=2030&sig={}%3D", r(b'A', 43)), "sig=abc".into()),
+        ("bearer-token", format!("Bearer {}", r(b'A', 24)), "Bearer of bad news arrives".into()),
+        ("basic-auth", format!("Basic {}", r(b'A', 20)), "Basic authentication explained".into()),
+        (
+            "authorization-token",
+            format!("Authorization: token {}", r(b'A', 20)),
+            "Authorization: token required".into(),
+        ),
+        (
+            "azure-ad-secret",
+            format!("x {}8Q~{}", r(b'A', 3), r(b'A', 34)),
+            format!("x {}8Q~{}", r(b'A', 3), r(b'A', 20)),
+        ),
+        (
+            "slack-webhook",
+            format!("https://hooks.slack.com/services/{}/{}/{}", r(b'U', 9), r(b'U', 9), r(b'A', 24)),
+            "https://hooks.slack.com/services/".into(),
+        ),
+        (
+            "discord-webhook",
+            format!("https://discord.com/api/webhooks/{}/{}", r(b'D', 18), r(b'A', 68)),
+            "https://discord.com/api/webhooks/1/x".into(),
+        ),
+        (
+            "teams-webhook",
+            format!("https://a.webhook.office.com/webhookb2/{}", r(b'A', 64)),
+            "https://a.webhook.office.com/webhookb2/x".into(),
+        ),
+        (
+            "zapier-webhook",
+            format!("https://hooks.zapier.com/hooks/catch/{}/{}", r(b'D', 6), r(b'L', 7)),
+            "https://hooks.zapier.com/hooks/catch/".into(),
+        ),
+        (
+            "telegram-token",
+            format!("{}:AA{}", r(b'D', 9), r(b'A', 33)),
+            format!("{}:AA{}", r(b'D', 9), r(b'A', 30)),
+        ),
+        (
+            "discord-token",
+            format!("M{}.{}.{}", r(b'A', 23), r(b'A', 6), r(b'A', 27)),
+            format!("M{}.{}.{}", r(b'A', 23), r(b'A', 5), r(b'A', 27)),
+        ),
+        ("terraform-token", format!("{}.atlasv1.{}", r(b'A', 14), r(b'A', 64)), "x.atlasv1.y".into()),
+        ("mailchimp-token", format!("{}-us12", r(b'H', 32)), format!("{}-us12", r(b'H', 31))),
+        (
+            "netrc-password",
+            format!("machine h login u password {}", r(b'A', 8)),
+            "machine learning login".into(),
+        ),
+        (
+            "google-service-account",
+            format!("\"private_key_id\": \"{}\"", r(b'H', 40)),
+            "\"private_key_id\": \"x\"".into(),
+        ),
+        ("cookie-session", format!("Cookie: a=1; sessionid={}", r(b'L', 24)), "Cookie: theme=dark".into()),
+        ("gitea-token", format!("GITEA_TOKEN={}", r(b'H', 40)), "gitea version 1.2".into()),
+        ("password", "password=hunter2".into(), "password = getpass(prompt1)".into()),
+        ("password", "\"db_password\": \"s3cr3tpw\"".into(), "password: string, passwords_1 = []".into()),
+        ("generic-secret", format!("X-Api-Key: {}", r(b'A', 24)), "api_key: ${API_KEY_NUMBER_12}".into()),
+        (
+            "generic-secret",
+            format!("export SECRET={}", r(b'A', 24)),
+            "secret = load_secret_from_vault2(x)".into(),
+        ),
+    ];
+    for (kind, positive, near) in &cases {
+        assert!(find(positive).iter().any(|h| h.kind == *kind), "{kind}: {positive} {:?}", find(positive));
+        assert!(find(near).is_empty(), "{kind}: {near} {:?}", find(near));
+    }
+    let covered: std::collections::HashSet<&str> = cases.iter().map(|c| c.0).collect();
+    assert!(structure::KINDS.iter().all(|kind| covered.contains(kind)));
+}
+
+#[test]
+fn prose_and_code_are_not_secrets() {
+    for text in [
+        "The password is checked in check_password(); see https://example.org/a:b and 1//divisor",
+        "let token = self.next_token(); token: Token::Ident, api_key=os.environ['API_KEY_1']",
+        "sk-some-long-css-class-name-with-many-words-inside-of-it",
+        "commit 3f2a9c0b1d4e5f60718293a4b5c6d7e8f9012345 sha256:9f86d081884c7d659a2feaa0c55ad015",
+        "[REDACTED:password] password=[REDACTED] https://u:[REDACTED]@h/",
+    ] {
+        assert_eq!(find(text), [], "{text}");
+    }
+}
+
+#[test]
+fn what_is_redacted_is_not_found_again() {
+    let text = format!("password=hunter2 {} https://u:pass1word@h/", token("ghp_{A36}", 1, 0));
+    let clean = redact(&text);
+    assert_eq!(find(&clean), [], "{clean}");
+}

@@ -1,0 +1,187 @@
+//! The functions of this crate for hosts in other languages: one JSON request a line, one reply a line, in order.
+//!
+//! Request `{"id": ID, "method": "group.name", "params": {…}}`; reply `{"id": ID, "result": {…}}` or
+//! `{"id": ID, "error": {"kind": K, "message": M}}`. Nothing is remembered between requests but compiled patterns. A line
+//! may have [`MAX_LINE`] bytes; a longer one, and anything else that is no request, gets an error reply. A panic inside a
+//! method is an `Internal` error. Lengths are counted in characters.
+
+mod methods;
+mod params;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::io::{self, BufRead, Write};
+
+/// Longest request line, in bytes.
+pub const MAX_LINE: usize = 64 << 20;
+
+/// Why a request has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    kind: &'static str,
+    message: String,
+}
+
+impl Failure {
+    fn new(kind: &'static str, message: impl Into<String>) -> Failure {
+        Failure { kind, message: message.into() }
+    }
+
+    fn value(message: impl Into<String>) -> Failure {
+        Failure::new("ValueError", message)
+    }
+
+    fn params(message: impl Into<String>) -> Failure {
+        Failure::new("InvalidParams", message)
+    }
+}
+
+/// Serves requests from `input` to `output` until end of file; each reply is flushed.
+///
+/// # Errors
+/// Only when reading or writing itself fails.
+pub fn serve(mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let whole = match read_line(&mut input, &mut line)? {
+            Line::End => return Ok(()),
+            Line::Whole => true,
+            Line::TooLong => false,
+        };
+        if whole && line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let mut reply = if whole { answer(&line) } else { too_long() };
+        reply.push(b'\n');
+        output.write_all(&reply)?;
+        output.flush()?;
+        if line.capacity() > 1 << 20 {
+            line = Vec::new();
+        }
+    }
+}
+
+enum Line {
+    Whole,
+    TooLong,
+    End,
+}
+
+/// One line without its end; of a line that is too long the rest is read and dropped.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+    let mut long = false;
+    let mut any = false;
+    loop {
+        let buffer = match input.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        if buffer.is_empty() {
+            return Ok(if long {
+                Line::TooLong
+            } else if any {
+                Line::Whole
+            } else {
+                Line::End
+            });
+        }
+        any = true;
+        let (part, used, done) = match memchr::memchr(b'\n', buffer) {
+            Some(end) => (buffer.get(..end).unwrap_or_default(), end + 1, true),
+            None => (buffer, buffer.len(), false),
+        };
+        if line.len() + part.len() > MAX_LINE {
+            long = true;
+            line.clear();
+        }
+        if !long {
+            line.extend_from_slice(part);
+        }
+        input.consume(used);
+        if done {
+            return Ok(if long { Line::TooLong } else { Line::Whole });
+        }
+    }
+}
+
+fn too_long() -> Vec<u8> {
+    reply(None, Err(Failure::new("InvalidRequest", format!("the line is longer than {MAX_LINE} bytes"))))
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<Value>,
+    params: Option<Value>,
+}
+
+/// The reply to one request line.
+pub fn answer(line: &[u8]) -> Vec<u8> {
+    let invalid = |message: String| Failure::new("InvalidRequest", message);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let Ok(text) = std::str::from_utf8(line) else {
+        return reply(None, Err(invalid("the line is not UTF-8".into())));
+    };
+    if !text.trim_start().starts_with('{') {
+        return reply(None, Err(invalid("a request is a JSON object on one line".into())));
+    }
+    let request: Request<'_> = match serde_json::from_str(text) {
+        Ok(request) => request,
+        Err(error) => return reply(id_alone(text), Err(invalid(format!("not a JSON request: {error}")))),
+    };
+    let id = request.id.filter(|id| usable(id));
+    if request.id.is_some() && id.is_none() {
+        return reply(None, Err(invalid("the id is neither a number nor a string".into())));
+    }
+    let Some(Value::String(method)) = request.method else {
+        return reply(id, Err(invalid("the request has no string \"method\"".into())));
+    };
+    let params = request.params;
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| methods::call(&method, params)));
+    reply(
+        id,
+        outcome
+            .unwrap_or_else(|_| Err(Failure::new("Internal", format!("a defect in jess stopped {method}")))),
+    )
+}
+
+/// A number, or a string that is text.
+fn usable(id: &RawValue) -> bool {
+    match id.get().as_bytes().first() {
+        Some(b'"') => serde_json::from_str::<String>(id.get()).is_ok(),
+        Some(b'-' | b'0'..=b'9') => true,
+        _ => false,
+    }
+}
+
+/// The id of a line that is JSON but holds something that is no text, such as a lone surrogate.
+fn id_alone(text: &str) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    struct Id<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+    }
+    serde_json::from_str::<Id<'_>>(text).ok()?.id.filter(|id| usable(id))
+}
+
+fn reply(id: Option<&RawValue>, outcome: Result<Value, Failure>) -> Vec<u8> {
+    let id = id.map_or("null", RawValue::get);
+    let (key, body) = match outcome {
+        Ok(result) => ("result", result),
+        Err(failure) => ("error", json!({ "kind": failure.kind, "message": failure.message })),
+    };
+    let mut out = format!("{{\"id\": {id}, \"{key}\": ").into_bytes();
+    if serde_json::to_writer(&mut out, &body).is_err() {
+        out = br#"{"id": null, "error": {"kind": "Internal", "message": "the reply could not be written"}"#
+            .to_vec();
+    }
+    out.push(b'}');
+    out
+}
+
+#[cfg(test)]
+mod tests;
