@@ -245,6 +245,7 @@ struct Inner {
     refused: Vec<String>,
     blocked: HashSet<IpAddr>,
     scan_raised: bool,
+    told: HashSet<(String, u16)>,
     once: HashSet<std::mem::Discriminant<Alert>>,
 }
 
@@ -330,6 +331,27 @@ impl Inner {
                 .blocked
                 .insert(address)
                 .then(|| Alert::BlockedAddress { host: event.host.clone(), address }),
+            (Reason::HostNotAllowed | Reason::PortNotAllowed, _) if self.is_new_refusal(event) => {
+                let port = if event.port == 0 { 443 } else { event.port };
+                tracing::warn!(
+                    "{0}:{1} is not allowed for this run; --net {0}:{1} would allow it",
+                    event.host,
+                    port
+                );
+                self.scan(event)
+            }
+            _ => None,
+        }
+    }
+
+    /// The first attempt at a host and port that is refused. Told at most [`MAX_ALERTS`] times.
+    fn is_new_refusal(&mut self, event: &Event) -> bool {
+        let place = (event.host.clone(), event.port);
+        self.told.len() < MAX_ALERTS && self.told.insert(place)
+    }
+
+    fn scan(&mut self, event: &Event) -> Option<Alert> {
+        match (event.reason, event.address) {
             (Reason::HostNotAllowed, _) if !self.scan_raised && !self.refused.contains(&event.host) => {
                 self.refused.push(event.host.clone());
                 self.scan_raised = self.refused.len() >= SCAN_HOSTS;

@@ -14,9 +14,13 @@
 //! screened ([`screen::screen`]) and the screened address is the one that is dialled. Nothing here decides on what a
 //! name means: the allowlist is all there is.
 //!
+//! Tools that ignore the proxy variables are captured by name: see [`Capture`] and the module's documentation of what
+//! the sandbox must set up for it.
+//!
 //! The model's key is a [`Credential`] and never enters the sandbox: the run holds a placeholder, the gateway replaces
 //! it, and answers are scrubbed of the key.
 
+pub mod capture;
 pub mod credential;
 mod dial;
 pub mod event;
@@ -36,6 +40,7 @@ mod tls;
 mod tunnel;
 mod upstream_proxy;
 
+pub use capture::{Capture, SYNTHETIC, capture_ports};
 pub use credential::{Credential, CredentialError};
 pub use event::{Alert, Event, Report};
 pub use gateway::{
@@ -76,6 +81,8 @@ pub struct Config {
     pub name_servers: Vec<SocketAddr>,
     /// A PEM file with certificates to trust outside, besides the built-in public ones.
     pub extra_roots: Option<PathBuf>,
+    /// Sockets for transparent capture.
+    pub capture: Option<Capture>,
     /// Told of each alert while the run goes on.
     pub on_alert: Option<event::OnAlert>,
 }

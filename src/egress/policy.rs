@@ -63,6 +63,13 @@ pub(super) fn authorise<'s>(
     Ok(rule)
 }
 
+/// Whether some rule covers the name, on whatever port, and the bounds on wildcards leave room for it.
+pub(super) fn name_allowed(shared: &Shared, host: &Host) -> Result<(), Denial> {
+    let rule = shared.config.allow_hosts.iter().find(|r| r.covers_host(host));
+    let rule = rule.ok_or_else(|| Denial::not_allowed(host, 443, false))?;
+    rule.wildcard_part(host).map_or(Ok(()), |labels| wildcard_quota(shared, host, labels))
+}
+
 /// Bounds what can be told to the name servers of a wildcard's domain through the names themselves.
 fn wildcard_quota(shared: &Shared, host: &Host, labels: &str) -> Result<(), Denial> {
     let limits = &shared.config.limits;

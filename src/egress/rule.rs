@@ -145,6 +145,14 @@ impl HostRule {
         }
     }
 
+    /// The ports that the rule names.
+    pub fn port_ranges(&self) -> Vec<std::ops::RangeInclusive<u16>> {
+        match self.ports {
+            Ports::Web => vec![80..=80, 443..=443],
+            Ports::Range(low, high) => vec![low..=high],
+        }
+    }
+
     /// Whether the rule lets a tunnel be opened, whose inside nobody sees.
     pub fn opens_tunnels(&self) -> bool {
         self.methods.is_empty() && self.path.is_none()

@@ -1,5 +1,6 @@
 //! The thread that serves the listener, and the handle that ends it.
 
+use super::capture::{self, Capture, Names};
 use super::event::{Denial, Door, Event, Log, Reason, Verdict};
 use super::head::{self, Head, Target};
 use super::io::{Prefixed, Stream};
@@ -34,10 +35,9 @@ pub struct Handle {
 impl Server {
     /// Serves `listener`, a listening TCP socket in whatever network namespace, on a thread of its own until the
     /// handle is stopped. Connections to the outside are made in the namespace of the caller.
-    pub fn start(listener: OwnedFd, config: Config) -> Result<Handle, Error> {
-        let listener = TcpListener::from(listener);
-        listener.set_nonblocking(true).map_err(Error::Listener)?;
-        listener.local_addr().map_err(Error::Listener)?;
+    pub fn start(listener: OwnedFd, mut config: Config) -> Result<Handle, Error> {
+        let listener = listening(listener)?;
+        let capture = config.capture.take().map(Captured::new).transpose()?;
         let shared = Arc::new(Shared::new(config)?);
         raise_descriptor_limit();
         let runtime =
@@ -47,7 +47,7 @@ impl Server {
         let thread = std::thread::Builder::new().name("egress".into()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    () = serve(listener, serving) => {}
+                    () = serve(listener, capture, serving) => {}
                     _ = stopped => {}
                 }
             });
@@ -102,7 +102,7 @@ impl Drop for Handle {
 }
 
 impl Shared {
-    fn new(mut config: Config) -> Result<Shared, Error> {
+    pub(super) fn new(mut config: Config) -> Result<Shared, Error> {
         let tls = tls::client(config.extra_roots.as_deref())?;
         let pinned = std::mem::take(&mut config.pinned_names);
         let servers = std::mem::take(&mut config.name_servers);
@@ -118,9 +118,51 @@ impl Shared {
     }
 }
 
-async fn serve(listener: TcpListener, shared: Arc<Shared>) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+/// The sockets of transparent capture, ready to be served.
+struct Captured {
+    resolver: std::net::UdpSocket,
+    listeners: Vec<TcpListener>,
+    names: Arc<Names>,
+}
+
+impl Captured {
+    fn new(capture: Capture) -> Result<Captured, Error> {
+        let resolver = std::net::UdpSocket::from(capture.resolver);
+        resolver.set_nonblocking(true).map_err(Error::Listener)?;
+        let listeners = capture.listeners.into_iter().map(listening).collect::<Result<_, _>>()?;
+        Ok(Captured { resolver, listeners, names: Arc::new(Names::new(capture.range)) })
+    }
+}
+
+fn listening(socket: OwnedFd) -> Result<TcpListener, Error> {
+    let listener = TcpListener::from(socket);
+    listener.set_nonblocking(true).map_err(Error::Listener)?;
+    listener.local_addr().map_err(Error::Listener)?;
+    Ok(listener)
+}
+
+async fn serve(listener: TcpListener, capture: Option<Captured>, shared: Arc<Shared>) {
+    let mut doors = JoinSet::new();
     let places = Arc::new(Semaphore::new(shared.config.limits.connections));
+    if let Some(Captured { resolver, listeners, names }) = capture {
+        if let Ok(socket) = tokio::net::UdpSocket::from_std(resolver) {
+            doors.spawn(capture::resolve(Arc::clone(&shared), socket, Arc::clone(&names)));
+        }
+        for listener in listeners {
+            doors.spawn(accept(listener, Some(Arc::clone(&names)), Arc::clone(&shared), Arc::clone(&places)));
+        }
+    }
+    accept(listener, None, shared, places).await;
+}
+
+/// Accepts for the proxy, or for capture when there are `names`.
+async fn accept(
+    listener: TcpListener,
+    names: Option<Arc<Names>>,
+    shared: Arc<Shared>,
+    places: Arc<Semaphore>,
+) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let answers = Arc::new(Semaphore::new(REFUSALS));
     let mut connections = JoinSet::new();
     loop {
@@ -138,9 +180,13 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
         let shared = Arc::clone(&shared);
         match Arc::clone(&places).try_acquire_owned() {
             Ok(place) => {
+                let names = names.clone();
                 connections.spawn(async move {
                     let _ = stream.set_nodelay(true);
-                    connection(shared, stream).await;
+                    match names {
+                        None => connection(shared, stream).await,
+                        Some(names) => capture::serve(shared, stream, names).await,
+                    }
                     drop(place);
                 });
             }
