@@ -28,7 +28,8 @@ impl Machine<'_> {
                 if initialiser(&file.text) {
                     return Val::default();
                 }
-                let content = self.read_file(file);
+                let piped = matches!(file.text.as_str(), "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0");
+                let content = if piped { stdin.clone() } else { self.read_file(file) };
                 if content.taint.any(Taint::NET) {
                     self.deny(
                         "run.fetched",
@@ -106,7 +107,8 @@ impl Machine<'_> {
             "tmux" | "screen" => {
                 for a in args {
                     if a.text.contains(' ') {
-                        self.text(a, &[], stdin);
+                        let line = a.map(a.text.replace("\\n", "\n"));
+                        self.text(&line, &[], stdin);
                     }
                 }
                 self.suffixes(args, stdin)
@@ -485,7 +487,7 @@ impl Machine<'_> {
         for s in secrets.iter().take(8) {
             out.push(&Val::known(format!("{}\n", s.display())));
         }
-        for root in &roots {
+        for root in roots.iter().filter(|_| !narrowed || secrets.is_empty()) {
             out.push(&Val {
                 text: format!("{}/{HOLE}\n", root.text.trim_end_matches('/')),
                 taint: Taint::NONE,
@@ -964,6 +966,18 @@ impl Machine<'_> {
         if let Some(shell) = o.values(&["--script-shell"]).first() {
             self.run(&[shell.clone()], stdin);
         }
+        if base == "bun"
+            && let Some(at) =
+                args.iter().position(|a| matches!(a.text.as_str(), "-e" | "--eval" | "-p" | "--print"))
+            && let Some(text) = args.get(at + 1).map(|a| a.text.clone())
+        {
+            self.code(code::Language::Node, &text, true);
+        }
+        let sub = if base == "yarn" && sub == "npm" {
+            words.get(1).map(String::as_str).unwrap_or_default()
+        } else {
+            sub
+        };
         match sub {
             "publish" | "deprecate" | "unpublish" | "owner" | "access" | "dist-tag" => self.ask(
                 "publish.package",

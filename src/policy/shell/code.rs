@@ -72,7 +72,7 @@ const CODE_MAX: usize = 128 * 1024;
 #[rustfmt::skip]
 const RUNS: &[&str] = &["system", "popen", "exec(", "execSync", "spawn", "check_output", "check_call", "subprocess", "shell_exec", "passthru", "proc_open", "pty.", "os.exec", "execve", "execFile", "Open3", "IO.popen", "%x", "qx", "`", "child_process", "os.execute", "io.popen", "do shell script", "| getline", "|getline", "run(", "backtick", "Process", "shellescape", "Deno.Command", "Bun.$", "| \"", "posix_spawn", "commands.get"];
 #[rustfmt::skip]
-const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "fopen", "File.", "IO.", "<F", "<$", "load", "getline", "include", "require", "createReadStream", "Path(", "copy", "glob", "scandir", "listdir", "walk", "opendir", "readdir", "fileinput", "linecache", "mmap", "lines(", "dofile", "loadfile", "text(", "json(", "file(", "parse", "source", "rename", "symlink", "link", "sqlite", "ConfigParser", "dotenv", "while (("];
+const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "fopen", "File.", "IO.", "<F", "<$", "<>", "ARGV", "load", "getline", "include", "require", "createReadStream", "Path(", "copy", "glob", "scandir", "listdir", "walk", "opendir", "readdir", "fileinput", "linecache", "mmap", "lines(", "dofile", "loadfile", "text(", "json(", "file(", "parse", "source", "rename", "symlink", "link", "sqlite", "ConfigParser", "dotenv", "while (("];
 #[rustfmt::skip]
 const WRITES: &[&str] = &["write", "'w", "\"w", "'a", "\"a", "append", "dump", "copy", "rename", "replace", "symlink", "link(", "chmod", "truncate", "unlink", "remove", "mkdir", "move", "put_contents", ">", "save", "touch", "rmSync", "rm("];
 #[rustfmt::skip]

@@ -427,7 +427,20 @@ impl Machine<'_> {
             }
             _ => {}
         }
-        Val::unknown(Taint::NONE)
+        let prints = matches!(
+            sub,
+            "diff"
+                | "show"
+                | "log"
+                | "blame"
+                | "archive"
+                | "bundle"
+                | "cat-file"
+                | "grep"
+                | "format-patch"
+                | "ls-files"
+        );
+        Val::unknown(if prints { Taint::FILE } else { Taint::NONE })
     }
 
     /// A path that git prints or changes.

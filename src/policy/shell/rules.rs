@@ -229,7 +229,7 @@ impl Machine<'_> {
                 }
             }
         }
-        out.push(&Val::unknown(Taint::NONE));
+        out.push(&Val::unknown(Taint::FILE));
         out
     }
 
@@ -477,6 +477,7 @@ impl Machine<'_> {
             {
                 self.ask("destroy.tree", "The command deletes everything in the directory.");
             }
+            self.guard_binary(t);
             self.removal(t, recursive, false);
             if recursive && self.meanings(t).iter().any(|p| in_root.contains(p)) {
                 seen_root += 1;
@@ -551,6 +552,12 @@ impl Machine<'_> {
                 continue;
             }
             let sources = self.meanings(from);
+            if base == "mv" {
+                self.guard_binary(from);
+                if sources.iter().any(|p| p.ends_with(".git")) {
+                    self.ask("destroy.git", "The repository's history would be moved away.");
+                }
+            }
             for path in &sources {
                 if self.is_secret(path).is_some() {
                     let stays = base == "mv"
@@ -628,6 +635,16 @@ impl Machine<'_> {
                     self.find(secret_denied(hit, "a secret file in the directory that is taken as a whole"));
                 }
             }
+        }
+    }
+
+    /// The guard's own program, and the client's.
+    fn guard_binary(&mut self, target: &Val) {
+        let name = target.text.trim_end().rsplit('/').next().unwrap_or_default();
+        if matches!(name, "jess" | "claude")
+            && self.meanings(target).iter().all(|p| outside(p, self) || self.world.kind(p) == Kind::Missing)
+        {
+            self.deny("guard.binary", "The command takes the guard or the client out of the way.");
         }
     }
 
@@ -819,8 +836,9 @@ impl Machine<'_> {
             }
             taint = taint.with(self.read_file(f).taint);
         }
-        if files.is_empty() && stdin.is_known() && !stdin.text.is_empty() {
-            return Val { text: stdin.text.clone(), taint };
+        if files.is_empty() && !stdin.text.is_empty() {
+            let inverted = o.has(&["-v", "--invert-match"]);
+            return Val { text: matching(&stdin.text, &pattern, inverted), taint };
         }
         Val::unknown(taint)
     }
@@ -956,8 +974,23 @@ impl Machine<'_> {
         {
             self.ask("persist.setuid", "The file would run with another user's rights.");
         }
-        for t in o.operands.iter().skip(1) {
+        // `chmod -x FILE`: the mode looks like an option.
+        let minus = base == "chmod"
+            && args.iter().any(|a| {
+                a.text.len() > 1
+                    && a.text.starts_with('-')
+                    && a.text[1..].chars().all(|c| "rwxstX".contains(c))
+            });
+        let skip = usize::from(!minus && (base != "chattr" || !how.contains(['/', '.'])));
+        for t in o.operands.iter().skip(skip) {
+            self.guard_binary(t);
             for path in self.meanings(t) {
+                if recursive && outside(&path, self) && !self.scope.home.starts_with(&path) {
+                    self.ask(
+                        "destroy.mode",
+                        format!("The rights of everything in {} would change.", shown(&path)),
+                    );
+                }
                 if recursive && (self.scope.home.starts_with(&path) || path == self.scope.home) {
                     self.deny(
                         "destroy.mode",
@@ -1035,6 +1068,15 @@ impl Machine<'_> {
                     );
                 }
             }
+            "vagrant" | "multipass" | "virsh" | "VBoxManage" | "qm" | "lxc" | "incus" => {
+                if has(&["destroy", "delete", "undefine", "unregistervm", "purge", "rm"]) {
+                    self.ask(
+                        "destroy.machine",
+                        format!("{base} would delete a machine. A person has to agree."),
+                    );
+                }
+            }
+            "killall5" => self.ask("destroy.processes", "The command signals every process."),
             "shutdown" | "reboot" | "poweroff" | "halt" | "init" | "telinit" | "kexec"
             | "systemd-sysusers" => self.ask("destroy.power", "The command stops the machine."),
             "mkfs" | "wipefs" | "fdisk" | "sfdisk" | "parted" | "sgdisk" | "gdisk" | "cfdisk" | "mkswap"
@@ -1237,15 +1279,18 @@ impl Machine<'_> {
         let text: Vec<&str> = args.iter().map(|a| a.text.as_str()).collect();
         let has = |w: &[&str]| text.iter().any(|t| w.contains(t));
         let hit = match base {
-            "gpg" | "gpg2" => has(&[
-                "--export-secret-keys",
-                "--export-secret-subkeys",
-                "--decrypt",
-                "-d",
-                "--export-ownertrust",
-                "--delete-secret-keys",
-                "--delete-secret-key",
-            ]),
+            "gpg" | "gpg2" => {
+                text.iter().any(|t| t.starts_with("--export-secret"))
+                    || has(&[
+                        "--export-secret-keys",
+                        "--export-secret-subkeys",
+                        "--decrypt",
+                        "-d",
+                        "--export-ownertrust",
+                        "--delete-secret-keys",
+                        "--delete-secret-key",
+                    ])
+            }
             "pass" | "gopass" | "passage" => {
                 !has(&["ls", "list", "find", "--help", "version"]) && !text.is_empty()
             }
@@ -1538,6 +1583,15 @@ impl Machine<'_> {
             _ => {}
         }
     }
+}
+
+/// The lines that a search lets through; lines that are not known stay, and all stay when the pattern cannot be read.
+fn matching(text: &str, pattern: &str, inverted: bool) -> String {
+    let regex = regex::RegexBuilder::new(pattern).size_limit(1 << 16).build();
+    text.lines()
+        .filter(|l| l.contains(HOLE) || regex.as_ref().map_or(true, |r| r.is_match(l) != inverted))
+        .map(|l| format!("{l}\n"))
+        .collect()
 }
 
 /// Programs whose output is meant for `eval`.

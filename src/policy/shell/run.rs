@@ -136,9 +136,7 @@ impl Machine<'_> {
             | "xargs" | "parallel" | "find" | "fd" | "fdfind" | "ssh" | "docker" | "podman" | "nerdctl"
             | "kubectl" | "oc" | "npx" | "bunx" | "uvx" | "pipx" | "nix-shell" | "nix" | "make" | "gmake"
             | "trap" | "eval" | "source" | "." | "alias" | "gdb" | "lldb" | "npm" | "yarn" | "pnpm"
-            | "bun" | "just" | "docker-compose" | "expect" | "vagrant" | "hg" => {
-                self.carrier(&base, args, stdin)
-            }
+            | "bun" | "just" | "docker-compose" | "expect" => self.carrier(&base, args, stdin),
             _ => self.plain(&base, name, args, stdin),
         }
     }
@@ -394,6 +392,9 @@ impl Machine<'_> {
                         let args = rest.get(1..).unwrap_or_default().to_vec();
                         return self.text(&line, &args, stdin);
                     }
+                    if t.ends_with(['o', 'O']) {
+                        rest = rest.get(1..).unwrap_or_default();
+                    }
                     reads_stdin |= t.contains('s');
                 }
                 "-" => {}
@@ -603,6 +604,11 @@ impl Machine<'_> {
         if language == code::Language::Awk {
             return self.awk(&rest, stdin, ran);
         }
+        if rest.first().is_some_and(|a| a.text.ends_with("manage.py")) {
+            let mut argv = vec![Val::known("manage.py")];
+            argv.extend_from_slice(&rest[1..]);
+            self.plain("manage.py", &Val::known("manage.py"), &argv[1..], stdin);
+        }
         for arg in &rest {
             self.read_file(arg);
             if let Some((_, value)) = arg.text.split_once('=') {
@@ -622,8 +628,10 @@ impl Machine<'_> {
                     self.code(language, &stdin.text, true);
                 }
                 Some(a)
-                    if matches!(a.text.as_str(), "run" | "eval")
-                        && matches!(language, code::Language::Node) =>
+                    if matches!(
+                        a.text.as_str(),
+                        "run" | "eval" | "install" | "cache" | "compile" | "test" | "bundle"
+                    ) && matches!(language, code::Language::Node) =>
                 {
                     let target =
                         rest.iter().skip(1).find(|r| !r.text.starts_with('-')).cloned().unwrap_or_default();
@@ -709,6 +717,15 @@ impl Machine<'_> {
                     }
                 } else {
                     return self.interpreter(code::Language::Python, &rest, stdin);
+                }
+            }
+            "http.server" | "SimpleHTTPServer" => {
+                for arg in args {
+                    for path in self.meanings(arg) {
+                        if let Some(what) = paths::secret_place(&path, self.scope) {
+                            self.find(crate::policy::tools::secret_denied(&path, what));
+                        }
+                    }
                 }
             }
             _ => {

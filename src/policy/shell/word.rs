@@ -362,7 +362,8 @@ impl Machine<'_> {
             E::UseAlternativeValue { parameter, indirect, alternative_value, .. } => {
                 let set = self.named(parameter, *indirect);
                 let alternative = self.single(alternative_value.as_deref().unwrap_or_default());
-                if set.is_none() { Val::default() } else { alternative }
+                // Whether it is set is only known for variables of the environment, so the alternative is what counts.
+                if set.is_some_and(|s| s.text.is_empty()) { Val::default() } else { alternative }
             }
             E::IndicateErrorIfNullOrUnset { parameter, indirect, .. } => {
                 self.named(parameter, *indirect).unwrap_or_else(|| Val::unknown(Taint::NONE))
