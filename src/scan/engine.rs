@@ -4,6 +4,7 @@ use super::finding::{Context, Finding, Severity};
 use super::rule::{self, RuleError};
 use super::shape::{Hit, Lexicon, ShapeError};
 use super::token::{self, Token};
+use super::{decode, joins, model};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,6 +12,10 @@ use std::sync::OnceLock;
 
 /// Findings of one text beyond this many are counted, not kept.
 pub const MAX_FINDINGS: usize = 1000;
+/// Texts are scanned in chunks of this many bytes.
+const CHUNK: usize = 256 * 1024;
+/// Chunks overlap by this many bytes, so that what is shorter is never cut.
+const OVERLAP: usize = 4 * 1024;
 /// A regular expression looks this far before its trigger word, in bytes.
 const REGEX_BEFORE: usize = 200;
 /// A regular expression looks this far after its trigger word, in bytes.
@@ -59,6 +64,7 @@ fn build(text: &str) -> Result<regex::bytes::Regex, regex::Error> {
 pub struct Engine {
     pub(crate) rules: Vec<Compiled>,
     pub(crate) lexicon: Lexicon,
+    model: Option<model::Model<'static>>,
 }
 
 impl Engine {
@@ -144,18 +150,134 @@ impl Engine {
     /// The same over bytes, which need not be UTF-8.
     pub fn scan_bytes(&self, text: &[u8]) -> Vec<Finding> {
         let mut out = Vec::new();
-        let mut tokens = Vec::with_capacity(text.len() / 5 + 16);
-        token::tokenise(text, &mut tokens);
-        self.lexicon.resolve(text, &mut tokens);
-        self.shapes(&tokens, &mut out);
-        self.regexes(text, &tokens, &mut out);
-        out.sort_by_key(|f| (f.start, f.end));
-        out.dedup_by(|b, a| a.rule == b.rule && b.start < a.end);
-        out.truncate(MAX_FINDINGS);
-        out
+        let mut from = 0;
+        // Long texts go through in overlapping chunks, so that memory stays bounded whatever the length.
+        loop {
+            let end = (from + CHUNK).min(text.len());
+            let Some(chunk) = text.get(from..end) else { break };
+            let mut left = decode::budget(chunk.len());
+            let before = out.len();
+            self.pass(chunk, 0, &mut left, &mut out);
+            for f in out.iter_mut().skip(before) {
+                f.start += from;
+                f.end += from;
+            }
+            if end == text.len() || out.len() > 4 * MAX_FINDINGS {
+                break;
+            }
+            from = end - OVERLAP;
+            while text.get(from).is_some_and(|b| b & 0xc0 == 0x80) {
+                from += 1;
+            }
+        }
+        out.sort_by(|a, b| (a.start, a.end, &a.rule).cmp(&(b.start, b.end, &b.rule)));
+        let mut kept: Vec<Finding> = Vec::with_capacity(out.len().min(MAX_FINDINGS));
+        let mut last: HashMap<Cow<'static, str>, usize> = HashMap::new();
+        for f in out {
+            if kept.len() == MAX_FINDINGS {
+                break;
+            }
+            if let Some(have) = last.get(&f.rule).and_then(|i| kept.get_mut(*i))
+                && f.start < have.end
+            {
+                if f.confidence > have.confidence {
+                    *have = f;
+                }
+                continue;
+            }
+            last.insert(f.rule.clone(), kept.len());
+            kept.push(f);
+        }
+        kept
     }
 
-    fn shapes(&self, tokens: &[Token], out: &mut Vec<Finding>) {
+    /// One text at one depth: rules, model, then what it decodes to.
+    fn pass(&self, text: &[u8], depth: u8, left: &mut usize, out: &mut Vec<Finding>) {
+        let mut tokens = Vec::with_capacity(text.len() / 5 + 16);
+        let seen = token::tokenise(text, &mut tokens);
+        self.lexicon.resolve(text, &mut tokens);
+        let before = out.len();
+        self.shapes(&tokens, "text", out);
+        self.regexes(text, &tokens, depth, out);
+        let joined = joins::joined(text, &tokens, &self.lexicon);
+        if !joined.is_empty() {
+            self.shapes(&joined, "normalised", out);
+        }
+        self.learned(text, &tokens, depth, out);
+        if depth >= decode::MAX_DEPTH {
+            return;
+        }
+        for view in decode::views(text, &tokens, &seen, left) {
+            let at = out.len();
+            self.pass(&view.bytes, depth + 1, left, out);
+            let had = out.len() > at;
+            for f in out.iter_mut().skip(at) {
+                let decoded = view.bytes.get(f.start..f.end).unwrap_or_default();
+                if f.decoded.is_none() {
+                    let text: String = String::from_utf8_lossy(decoded).chars().take(200).collect();
+                    f.decoded = Some(crate::untrusted::Untrusted::new(text));
+                }
+                (f.start, f.end) = view.source(f.start, f.end.max(f.start + 1));
+                f.view = match f.view.as_ref() {
+                    "text" | "normalised" => view.name.into(),
+                    inner => format!("{} > {inner}", view.name).into(),
+                };
+            }
+            if view.hidden && (had || depth == 0) {
+                self.hidden(&view, had, out);
+            }
+        }
+        // What the plain text shows is not reported again for a decoded copy of the same place.
+        let _ = before;
+    }
+
+    /// A run that was written so that a reader does not see what it says.
+    fn hidden(&self, view: &decode::View, had: bool, out: &mut Vec<Finding>) {
+        let id = match view.name {
+            "tags" | "variation-selectors" => "EN003",
+            _ if sentence(&view.bytes) || had => "EN004",
+            _ => return,
+        };
+        let Some(rule) = self.rules.iter().position(|r| r.id == id) else { return };
+        let (start, end) = view.source(0, view.bytes.len());
+        let mut f = self.finding(rule as u16, start, end, view.name.into(), 1.0);
+        let text: String = String::from_utf8_lossy(&view.bytes).chars().take(200).collect();
+        f.decoded = Some(crate::untrusted::Untrusted::new(text));
+        out.push(f);
+    }
+
+    fn learned(&self, text: &[u8], tokens: &[Token], depth: u8, out: &mut Vec<Finding>) {
+        let Some(model) = self.model else { return };
+        let Some(rule) = self.rules.iter().position(|r| r.id == "LM001") else { return };
+        let mut best: Option<model::Window> = None;
+        let threshold = if depth == 0 { model.threshold } else { model.threshold / 2 };
+        let mut windows = Vec::new();
+        model.windows(text, tokens, threshold, |w| match &mut best {
+            Some(b) if w.first < b.last => {
+                if w.score > b.score {
+                    *b = w;
+                }
+            }
+            _ => windows.extend(best.replace(w)),
+        });
+        windows.extend(best);
+        for w in windows {
+            let (Some(a), Some(b)) = (tokens.get(w.first), tokens.get(w.last.saturating_sub(1))) else {
+                continue;
+            };
+            let (start, end) = (a.start as usize, (b.end as usize).max(a.end as usize));
+            let over = (w.score - threshold) as f32 / threshold.abs().max(1) as f32;
+            let mut f = self.finding(rule as u16, start, end, "text".into(), (0.8 + over * 0.2).min(0.99));
+            f.because = model
+                .explain(text, tokens, w, 5)
+                .into_iter()
+                .map(|(s, _)| crate::untrusted::Untrusted::new(s))
+                .collect();
+            out.push(f);
+        }
+    }
+
+    fn shapes(&self, tokens: &[Token], base: &'static str, out: &mut Vec<Finding>) {
         let mut hits: Vec<Hit> = Vec::new();
         self.lexicon.matches(tokens, |hit| hits.push(hit));
         for hit in hits.iter().filter(|h| !h.unless) {
@@ -168,7 +290,7 @@ impl Engine {
             };
             let span = tokens.get(hit.first as usize..=hit.last as usize).unwrap_or_default();
             let normalised = span.iter().any(|t| t.flags & token::FOLDED != 0);
-            let view = if normalised { "normalised" } else { "text" };
+            let view = if normalised { "normalised" } else { base };
             let confidence = if excused { 0.3 } else { 1.0 };
             out.push(self.finding(
                 hit.rule,
@@ -180,7 +302,7 @@ impl Engine {
         }
     }
 
-    fn regexes(&self, text: &[u8], tokens: &[Token], out: &mut Vec<Finding>) {
+    fn regexes(&self, text: &[u8], tokens: &[Token], depth: u8, out: &mut Vec<Finding>) {
         // For each rule, how far the text was searched already: windows of one rule never overlap by much.
         let mut done: HashMap<u16, usize> = HashMap::new();
         for t in tokens.iter().filter(|t| t.word != 0) {
@@ -188,6 +310,9 @@ impl Engine {
                 let Some(pattern) = self.rules.get(*r as usize).and_then(|c| c.regex.as_ref()) else {
                     continue;
                 };
+                if pattern.raw && depth > 0 {
+                    continue;
+                }
                 let from = (t.start as usize).saturating_sub(REGEX_BEFORE);
                 let to = (t.end as usize + REGEX_AFTER).min(text.len());
                 let reached = done.entry(*r).or_insert(0);
@@ -200,7 +325,6 @@ impl Engine {
                     *reached = (*reached).max(from + m.end());
                     out.push(self.finding(*r, from + m.start(), from + m.end(), "text".into(), 1.0));
                 }
-                let _ = pattern.raw;
             }
         }
     }
@@ -291,6 +415,16 @@ impl Builder {
     fn finish(self) -> Engine {
         let mut lexicon = self.lexicon.unwrap_or_else(Lexicon::new);
         lexicon.finish();
-        Engine { rules: self.rules, lexicon }
+        Engine { rules: self.rules, lexicon, model: model::Model::shipped() }
     }
+}
+
+/// Words as in a sentence: at least three, mostly letters, with lower case.
+fn sentence(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let words =
+        text.split_whitespace().filter(|w| w.chars().filter(|c| c.is_alphabetic()).count() >= 2).count();
+    let n = text.chars().count();
+    let letters = text.chars().filter(|c| c.is_alphabetic() || *c == ' ').count();
+    words >= 3 && letters * 4 >= n * 3
 }

@@ -14,9 +14,16 @@
 //! assert!(findings.iter().any(|f| f.rule == "RO001"));
 //! ```
 
+mod decode;
+mod decoders;
 mod engine;
+#[doc(hidden)]
+pub mod eval;
 mod finding;
 mod fold;
+mod joins;
+#[doc(hidden)]
+pub mod model;
 mod rule;
 mod shape;
 mod token;

@@ -1,0 +1,262 @@
+//! Decoded views: what a run of a text says once it is decoded.
+//!
+//! Each view carries a map back to the bytes it came from. Candidates are found over the word stream, so a text without
+//! encoded runs costs next to nothing. Decoded bytes of all views together are bounded by [`budget`]; a gzip member is
+//! inflated to at most [`MAX_INFLATED`] bytes.
+
+use super::decoders as d;
+use super::token::{self, Token};
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+/// Decoders are applied to each other's output this deep.
+pub(crate) const MAX_DEPTH: u8 = 4;
+/// What one gzip member may inflate to, in bytes.
+pub(crate) const MAX_INFLATED: usize = 256 * 1024;
+/// The shortest run that is tried as base64 or base32, in bytes.
+const MIN_RUN: usize = 16;
+
+/// Decoded bytes that a text of `len` bytes may yield over all views.
+pub(crate) fn budget(len: usize) -> usize {
+    len.saturating_mul(2).saturating_add(64 * 1024)
+}
+
+/// A decoded run.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub name: &'static str,
+    pub bytes: Vec<u8>,
+    /// (offset in `bytes`, offset in the source), ascending in the first; reversed views descend in the second.
+    points: Vec<(u32, u32)>,
+    start: usize,
+    end: usize,
+    /// The text was hidden on purpose: plain text has no reason to be written like this.
+    pub hidden: bool,
+}
+
+impl View {
+    /// A view whose bytes come from `start..end` as a whole.
+    pub fn whole(name: &'static str, bytes: Vec<u8>, start: usize, end: usize, hidden: bool) -> View {
+        View { name, bytes, points: Vec::new(), start, end, hidden }
+    }
+
+    pub fn mapped(
+        name: &'static str,
+        bytes: Vec<u8>,
+        points: Vec<(u32, u32)>,
+        span: (usize, usize),
+        hidden: bool,
+    ) -> View {
+        View { name, bytes, points, start: span.0, end: span.1, hidden }
+    }
+
+    /// The source bytes behind `from..to` of this view: never empty, always inside the source run.
+    pub fn source(&self, from: usize, to: usize) -> (usize, usize) {
+        if self.points.is_empty() {
+            return (self.start, self.end);
+        }
+        let (a, b) = (self.place(from, false), self.place(to.saturating_sub(1), true));
+        let (a, b) = if a <= b { (a, b) } else { (b, a) };
+        let (a, b) = (a.clamp(self.start, self.end), b.clamp(self.start, self.end));
+        if a < b { (a, b) } else { (self.start, self.end) }
+    }
+
+    fn place(&self, at: usize, end: bool) -> usize {
+        let i = self.points.partition_point(|p| p.0 as usize <= at).saturating_sub(1);
+        match (self.points.get(i), self.points.get(i + 1)) {
+            (Some(_), Some(next)) if end => next.1 as usize,
+            (Some(_), None) if end => self.end,
+            (Some(p), _) => p.1 as usize,
+            _ => self.start,
+        }
+    }
+}
+
+fn marks() -> &'static (HashSet<u64>, HashSet<u64>) {
+    static MARKS: OnceLock<(HashSet<u64>, HashSet<u64>)> = OnceLock::new();
+    MARKS.get_or_init(|| {
+        const WORDS: &[&str] = &[
+            "the",
+            "and",
+            "you",
+            "your",
+            "all",
+            "ignore",
+            "previous",
+            "instructions",
+            "system",
+            "prompt",
+            "this",
+            "that",
+            "with",
+            "reveal",
+            "password",
+            "please",
+            "what",
+            "how",
+            "from",
+            "rules",
+            "above",
+            "send",
+            "for",
+            "are",
+            "have",
+        ];
+        let rot = |w: &str| token::hash(&d::rot13(w.as_bytes()));
+        let rev = |w: &str| token::hash(&w.bytes().rev().collect::<Vec<u8>>());
+        let reversible = WORDS.iter().filter(|w| w.len() > 2 && !matches!(**w, "are" | "for"));
+        (WORDS.iter().map(|w| rot(w)).collect(), reversible.map(|w| rev(w)).collect())
+    })
+}
+
+/// Every decoded view of `text`, whose words are `tokens`. `left` is the budget and shrinks by what is returned.
+pub(crate) fn views(text: &[u8], tokens: &[Token], seen: &token::Seen, left: &mut usize) -> Vec<View> {
+    let mut out = Vec::new();
+    runs(text, tokens, &mut out);
+    words(text, tokens, &mut out);
+    d::escapes(text, &mut out);
+    if seen.smuggled > 0 {
+        d::smuggled(text, &mut out);
+    }
+    utf16(text, &mut out);
+    out.retain(|v| match left.checked_sub(v.bytes.len()) {
+        Some(rest) => {
+            *left = rest;
+            true
+        }
+        None => false,
+    });
+    out
+}
+
+/// UTF-16 without or with a mark, at the head of the text.
+fn utf16(text: &[u8], out: &mut Vec<View>) {
+    let head = text.get(..text.len().min(64)).unwrap_or_default();
+    let little = head.iter().skip(1).step_by(2).filter(|b| **b == 0).count();
+    let big = head.iter().step_by(2).filter(|b| **b == 0).count();
+    let bom = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
+    if head.len() >= 8 && (bom || little * 5 >= head.len() * 2 || big * 5 >= head.len() * 2) {
+        let be = head.starts_with(&[0xfe, 0xff]) || !head.starts_with(&[0xff, 0xfe]) && big > little;
+        if let Some(bytes) = d::utf16(text, be) {
+            let n = bytes.chars().count().max(1);
+            let mut points = Vec::with_capacity(n / 8 + 1);
+            for (i, (at, _)) in bytes.char_indices().enumerate() {
+                if i % 8 == 0 {
+                    points.push((at as u32, (i * 2) as u32));
+                }
+            }
+            out.push(View::mapped("utf-16", bytes.into_bytes(), points, (0, text.len()), false));
+        }
+    }
+}
+
+/// Runs of one long word, or of base64 lines: base64, base32, hex, base85.
+fn runs(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
+    let mut reached = 0;
+    for (i, t) in tokens.iter().enumerate() {
+        let (start, end) = (t.start as usize, t.end as usize);
+        if start < reached || t.flags & (token::FOLDED | token::SINGLE) != 0 {
+            continue;
+        }
+        let long = end - start >= MIN_RUN;
+        // Split at intervals: eight or more pieces of at least four bytes that look like base64.
+        let split = !long && (4..MIN_RUN).contains(&(end - start)) && {
+            let next = tokens.get(i + 1..i + 5).unwrap_or_default();
+            next.len() == 4
+                && next.iter().all(|n| n.end - n.start == t.end - t.start)
+                && next.iter().filter(|n| mixed(text, n)).count() >= 3
+        };
+        if !long && !split {
+            continue;
+        }
+        let (from, to) = d::extend_run(text, start, end);
+        reached = to;
+        let Some(run) = text.get(from..to) else { continue };
+        if let Some((name, bytes)) = d::base_n(run) {
+            let readable = d::readable(&bytes);
+            if readable || bytes.starts_with(&[0x1f, 0x8b]) {
+                push_binary(name, bytes, from, to, out);
+                continue;
+            }
+            if let Some(text16) = d::maybe_utf16(&bytes) {
+                out.push(View::whole(name, text16.into_bytes(), from, to, true));
+                continue;
+            }
+        }
+    }
+    d::base85(text, out);
+}
+
+fn mixed(text: &[u8], t: &Token) -> bool {
+    let w = text.get(t.start as usize..t.end as usize).unwrap_or_default();
+    w.iter().any(u8::is_ascii_uppercase) && w.iter().any(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+}
+
+fn push_binary(name: &'static str, bytes: Vec<u8>, from: usize, to: usize, out: &mut Vec<View>) {
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        if let Some(inflated) = d::gunzip(&bytes, MAX_INFLATED) {
+            out.push(View::whole("gzip", inflated, from, to, true));
+        }
+    } else {
+        out.push(View::whole(name, bytes, from, to, true));
+    }
+}
+
+/// Views that show in the words: number codes, ROT13, reversed text, Morse.
+fn words(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
+    let (rot, rev) = marks();
+    let (mut rot_hits, mut rev_hits): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut i = 0;
+    while let Some(t) = tokens.get(i) {
+        if t.flags & token::FOLDED == 0 && (3..=12).contains(&t.len) && t.flags & token::DIGIT == 0 {
+            if rot.contains(&t.hash) {
+                rot_hits.push(i);
+            }
+            if rev.contains(&t.hash) {
+                rev_hits.push(i);
+            }
+        }
+        if t.flags & token::DIGIT != 0 || t.len == 2 {
+            let n = d::codes(text, tokens, i, out);
+            i += n;
+        }
+        i += 1;
+    }
+    for (hits, name) in [(rot_hits, "rot13"), (rev_hits, "reversed")] {
+        let mut k = 0;
+        while k + 1 < hits.len() {
+            let (a, mut b) = (hits[k], hits[k]);
+            let mut n = 1;
+            while let Some(h) = hits.get(k + 1) {
+                if h - b > 12 {
+                    break;
+                }
+                b = *h;
+                n += 1;
+                k += 1;
+            }
+            k += 1;
+            if n >= 2 {
+                let (Some(f), Some(l)) =
+                    (tokens.get(a.saturating_sub(12)), tokens.get((b + 12).min(tokens.len() - 1)))
+                else {
+                    continue;
+                };
+                let (from, to) = (f.start as usize, l.end as usize);
+                let Some(run) = text.get(from..to) else { continue };
+                if name == "rot13" {
+                    let points = (0..run.len()).step_by(4).map(|o| (o as u32, (from + o) as u32)).collect();
+                    out.push(View::mapped("rot13", d::rot13(run), points, (from, to), true));
+                } else {
+                    let bytes = String::from_utf8_lossy(run).chars().rev().collect::<String>().into_bytes();
+                    let points = (0..bytes.len())
+                        .step_by(4)
+                        .map(|o| (o as u32, to.saturating_sub(o) as u32))
+                        .collect();
+                    out.push(View::mapped("reversed", bytes, points, (from, to), true));
+                }
+            }
+        }
+    }
+    d::morse(text, tokens, out);
+}

@@ -1,0 +1,479 @@
+//! The decoders themselves: pure functions over runs of bytes.
+
+use super::decode::View;
+use super::token::{self, Token};
+use std::io::Read;
+
+/// ROT13 of ASCII letters.
+pub(crate) fn rot13(run: &[u8]) -> Vec<u8> {
+    run.iter()
+        .map(|b| match b {
+            b'a'..=b'z' => (b - b'a' + 13) % 26 + b'a',
+            b'A'..=b'Z' => (b - b'A' + 13) % 26 + b'A',
+            _ => *b,
+        })
+        .collect()
+}
+
+/// Text rather than noise: valid UTF-8, at most one control character in twenty, and letters and spaces as in words.
+pub(crate) fn readable(bytes: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let (mut n, mut odd, mut letters) = (0usize, 0usize, 0usize);
+    for c in text.chars() {
+        n += 1;
+        odd += usize::from(c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+        letters += usize::from(c.is_alphanumeric() || c == ' ');
+    }
+    n >= 6 && odd * 20 <= n && letters * 2 >= n
+}
+
+/// UTF-16 bytes that hold readable ASCII-heavy text.
+pub(crate) fn maybe_utf16(bytes: &[u8]) -> Option<String> {
+    let zeros = bytes.iter().filter(|b| **b == 0).count();
+    if bytes.len() < 12 || zeros * 5 < bytes.len() * 2 {
+        return None;
+    }
+    let be = bytes.first() == Some(&0);
+    utf16(bytes, be).filter(|t| readable(t.as_bytes()))
+}
+
+/// UTF-16 to a string; the replacement character stands for what is broken.
+pub(crate) fn utf16(bytes: &[u8], be: bool) -> Option<String> {
+    let units = bytes.chunks_exact(2).map(|p| match p {
+        [a, b] if be => u16::from_be_bytes([*a, *b]),
+        [a, b] => u16::from_le_bytes([*a, *b]),
+        _ => 0,
+    });
+    let text: String = char::decode_utf16(units).map(|r| r.unwrap_or('\u{fffd}')).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Inflates a gzip member to at most `limit` bytes.
+pub(crate) fn gunzip(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    // A truncated member still shows what it began with.
+    let _ = flate2::read::GzDecoder::new(bytes).take(limit as u64).read_to_end(&mut out);
+    (!out.is_empty()).then_some(out)
+}
+
+/// Widens `start..end` over base64 characters and over line breaks or single spaces between pieces of the same run.
+pub(crate) fn extend_run(text: &[u8], start: usize, end: usize) -> (usize, usize) {
+    const LIMIT: usize = 64 * 1024;
+    let in_run = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
+    let mut from = start;
+    while from > 0 && in_run(text[from - 1]) && start - from < 64 {
+        from -= 1;
+    }
+    let mut to = end;
+    while to < text.len() && to - from < LIMIT {
+        let b = text[to];
+        if in_run(b) || b == b'=' {
+            to += 1;
+            continue;
+        }
+        if !matches!(b, b' ' | b'\n' | b'\r' | b'\t') {
+            break;
+        }
+        let next = text[to..].iter().take(4).position(|b| !b.is_ascii_whitespace()).map(|p| to + p);
+        let Some(next) = next else { break };
+        let piece = text[next..].iter().take_while(|b| in_run(**b) || **b == b'=').count();
+        let last = text[from..to].iter().rev().take_while(|b| in_run(**b)).count();
+        let p = &text[next..next + piece];
+        let mixed = p.iter().any(u8::is_ascii_uppercase)
+            && p.iter().any(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let hex = p.iter().all(u8::is_ascii_hexdigit) && p.iter().any(u8::is_ascii_digit);
+        let ends = matches!(
+            text.get(next + piece),
+            None | Some(b' ' | b'\n' | b'\r' | b'"' | b'<' | b'`' | b'\'' | b'.')
+        );
+        if piece == 0 || piece > last.max(4) || !(mixed || hex || p.contains(&b'=')) || !ends {
+            break;
+        }
+        to = next + piece;
+    }
+    (from, to)
+}
+
+/// The run decoded as hex, base32 or base64 (any alphabet, padding optional), whichever fits.
+pub(crate) fn base_n(run: &[u8]) -> Option<(&'static str, Vec<u8>)> {
+    let clean: Vec<u8> = run.iter().copied().filter(|b| !b.is_ascii_whitespace() && *b != b'=').collect();
+    if clean.len() < 12 {
+        return None;
+    }
+    if clean.iter().all(u8::is_ascii_hexdigit) && clean.len() % 2 == 0 {
+        let bytes = clean
+            .chunks_exact(2)
+            .filter_map(|p| Some(nibble(p[0])? << 4 | nibble(p[1])?))
+            .collect::<Vec<u8>>();
+        if readable(&bytes) || bytes.starts_with(&[0x1f, 0x8b]) {
+            return Some(("hex", bytes));
+        }
+    }
+    let upper = clean.iter().all(|b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(b));
+    let lower = clean.iter().all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(b));
+    if upper || lower && clean.iter().any(u8::is_ascii_digit) {
+        let bytes = bits(&clean, 5, |b| match b.to_ascii_uppercase() {
+            c @ b'A'..=b'Z' => Some(c - b'A'),
+            c @ b'2'..=b'7' => Some(c - b'2' + 26),
+            _ => None,
+        });
+        if let Some(bytes) = bytes.filter(|b| readable(b)) {
+            return Some(("base32", bytes));
+        }
+    }
+    let bytes = bits(&clean, 6, |b| match b {
+        b'A'..=b'Z' => Some(b - b'A'),
+        b'a'..=b'z' => Some(b - b'a' + 26),
+        b'0'..=b'9' => Some(b - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    })?;
+    Some(("base64", bytes))
+}
+
+fn nibble(b: u8) -> Option<u8> {
+    (b as char).to_digit(16).map(|d| d as u8)
+}
+
+fn bits(clean: &[u8], width: u32, value: impl Fn(u8) -> Option<u8>) -> Option<Vec<u8>> {
+    let (mut acc, mut have) = (0u32, 0u32);
+    let mut out = Vec::with_capacity(clean.len() * width as usize / 8);
+    for b in clean {
+        acc = acc << width | u32::from(value(*b)?);
+        have += width;
+        if have >= 8 {
+            have -= 8;
+            out.push((acc >> have) as u8);
+            acc &= (1 << have) - 1;
+        }
+    }
+    Some(out)
+}
+
+/// Ascii85 between `<~` and `~>`, and runs of 20 or more bytes of the base85 alphabet with few letters' shapes.
+pub(crate) fn base85(text: &[u8], out: &mut Vec<View>) {
+    let mut at = 0;
+    while let Some(p) = memchr::memmem::find(&text[at..], b"<~") {
+        let from = at + p;
+        let window = &text[from..text.len().min(from + 64 * 1024)];
+        let Some(len) = memchr::memmem::find(window, b"~>") else { break };
+        if let Some(bytes) = ascii85(&window[2..len]).filter(|b| readable(b)) {
+            out.push(View::whole("ascii85", bytes, from, from + len + 2, true));
+        }
+        at = from + len + 2;
+    }
+}
+
+fn ascii85(run: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let (mut acc, mut n) = (0u64, 0);
+    for b in run.iter().filter(|b| !b.is_ascii_whitespace()) {
+        if *b == b'z' && n == 0 {
+            out.extend([0; 4]);
+            continue;
+        }
+        if !(b'!'..=b'u').contains(b) {
+            return None;
+        }
+        acc = acc * 85 + u64::from(b - b'!');
+        n += 1;
+        if n == 5 {
+            out.extend(u32::try_from(acc).ok()?.to_be_bytes());
+            (acc, n) = (0, 0);
+        }
+    }
+    if n > 1 {
+        for _ in n..5 {
+            acc = acc * 85 + 84;
+        }
+        out.extend(u32::try_from(acc & 0xffff_ffff).ok()?.to_be_bytes().iter().take(n - 1));
+    }
+    Some(out)
+}
+
+/// Number codes that start at word `i`: binary octets, hex pairs, decimal codes. Returns how many words they took.
+pub(crate) fn codes(text: &[u8], tokens: &[Token], i: usize, out: &mut Vec<View>) -> usize {
+    type Parse = fn(&[u8]) -> Option<u8>;
+    let kinds: [(&'static str, Parse, usize); 4] = [
+        (
+            "binary",
+            |w| if w.len() == 8 && w.iter().all(|b| matches!(b, b'0' | b'1')) { radix(w, 2) } else { None },
+            6,
+        ),
+        ("hex", |w| if w.len() == 2 { radix(w, 16) } else { None }, 8),
+        (
+            "decimal",
+            |w| if matches!(w.len(), 2 | 3) { radix(w, 10).filter(|v| (32..127).contains(v)) } else { None },
+            8,
+        ),
+        ("octal", |w| if w.len() == 3 { radix(w, 8).filter(|v| (32..127).contains(v)) } else { None }, 8),
+    ];
+    for (name, parse, least) in kinds {
+        let mut bytes = Vec::new();
+        let mut points = Vec::new();
+        let mut end = 0;
+        for t in tokens.iter().skip(i).take(16 * 1024) {
+            let word = text.get(t.start as usize..t.end as usize).unwrap_or_default();
+            let word = word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"x")).unwrap_or(word);
+            if end != 0 && t.start as usize - end > 6 {
+                break;
+            }
+            let Some(v) = parse(word) else { break };
+            points.push((bytes.len() as u32, t.start));
+            bytes.push(v);
+            end = t.end as usize;
+        }
+        let n = bytes.len();
+        if n >= least && readable(&bytes) && bytes.iter().filter(|b| b.is_ascii_alphabetic()).count() * 2 >= n
+        {
+            let start = tokens.get(i).map_or(0, |t| t.start as usize);
+            out.push(View::mapped(name, bytes, points, (start, end), true));
+            return n.saturating_sub(1);
+        }
+        // A long row that is no text is not tried again from its middle.
+        if n >= least * 4 {
+            return n.saturating_sub(1);
+        }
+    }
+    0
+}
+
+fn radix(w: &[u8], base: u32) -> Option<u8> {
+    u8::from_str_radix(std::str::from_utf8(w).ok()?, base).ok()
+}
+
+/// Runs of escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `&#x41;`, named entities, `=41`. The view is the run with
+/// its surroundings, decoded.
+pub(crate) fn escapes(text: &[u8], out: &mut Vec<View>) {
+    const NEAR: usize = 24;
+    const AROUND: usize = 96;
+    let mut at = 0;
+    while let Some(first) = next_escape(text, at) {
+        let from = first.saturating_sub(AROUND).max(at);
+        let from = (from..=first).find(|i| utf8_start(text, *i)).unwrap_or(first);
+        let mut bytes = Vec::new();
+        let mut points = Vec::new();
+        let (mut i, mut last, mut letters, mut run, mut longest) = (from, first, 0usize, 0usize, 0usize);
+        let mut kind = "";
+        while i < text.len() && i < last + NEAR.max(AROUND) {
+            if let Some((c, len, k)) = escape(text, i) {
+                points.push((bytes.len() as u32, i as u32));
+                bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                let letter = c.is_ascii_alphanumeric();
+                letters += usize::from(letter);
+                run += usize::from(letter || c == ' ');
+                longest = longest.max(run);
+                kind = k;
+                i += len;
+                last = i;
+                points.push((bytes.len() as u32, i as u32));
+            } else {
+                run = 0;
+                bytes.push(text[i]);
+                i += 1;
+            }
+        }
+        points.insert(0, (0, from as u32));
+        let mut end = i;
+        while end < text.len() && !utf8_start(text, end) {
+            bytes.push(text[end]);
+            end += 1;
+        }
+        at = end.max(first + 1);
+        if letters > 0 || kind == "escape" || kind == "url" {
+            out.push(View::mapped(kind, bytes, points, (from, end), longest >= 8));
+        }
+    }
+}
+
+fn utf8_start(text: &[u8], i: usize) -> bool {
+    text.get(i).is_none_or(|b| b & 0xc0 != 0x80)
+}
+
+fn next_escape(text: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        let rest = text.get(at..)?;
+        let a = memchr::memchr3(b'%', b'\\', b'&', rest);
+        let p = at + a?;
+        if escape(text, p).is_some_and(|(c, _, _)| c != '\n' && c != '\t') {
+            return Some(p);
+        }
+        at = p + 1;
+    }
+}
+
+/// The character that the escape at `i` stands for, its length, and its kind.
+fn escape(text: &[u8], i: usize) -> Option<(char, usize, &'static str)> {
+    let rest = text.get(i..)?;
+    let hex = |from: usize, n: usize| -> Option<u32> {
+        let digits = rest.get(from..from + n)?;
+        digits.iter().try_fold(0u32, |acc, b| Some(acc << 4 | (*b as char).to_digit(16)?))
+    };
+    let ok = |v: u32, len: usize, kind| char::from_u32(v).filter(|c| *c != '\0').map(|c| (c, len, kind));
+    match rest.first()? {
+        b'%' => ok(hex(1, 2)?, 3, "url").filter(|(c, _, _)| c.is_ascii()),
+        b'\\' => match rest.get(1)? {
+            b'x' => ok(hex(2, 2)?, 4, "escape"),
+            b'u' if rest.get(2) == Some(&b'{') => {
+                let n = rest.iter().skip(3).take(6).position(|b| *b == b'}')?;
+                ok(hex(3, n)?, n + 4, "escape")
+            }
+            b'u' => ok(hex(2, 4)?, 6, "escape"),
+            b'0'..=b'3' => {
+                let digits = rest.get(1..4)?;
+                let v = digits.iter().try_fold(0u32, |acc, b| Some(acc << 3 | (*b as char).to_digit(8)?))?;
+                ok(v, 4, "escape")
+            }
+            b'n' | b'r' => Some(('\n', 2, "escape")),
+            b't' => Some(('\t', 2, "escape")),
+            _ => None,
+        },
+        b'&' => {
+            let end = rest.iter().take(12).position(|b| *b == b';')?;
+            let name = rest.get(1..end)?;
+            if let Some(number) = name.strip_prefix(b"#") {
+                let (digits, base) = match number.strip_prefix(b"x").or_else(|| number.strip_prefix(b"X")) {
+                    Some(h) => (h, 16),
+                    None => (number, 10),
+                };
+                let v = u32::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok()?;
+                return ok(v, end + 1, "entity");
+            }
+            let c = match name {
+                b"nbsp" | b"ensp" | b"emsp" | b"thinsp" => ' ',
+                b"shy" | b"zwj" | b"zwnj" => '\u{200b}',
+                b"eacute" | b"egrave" | b"ecirc" | b"euml" => 'e',
+                b"aacute" | b"agrave" | b"acirc" | b"auml" | b"aring" | b"atilde" => 'a',
+                b"oacute" | b"ograve" | b"ocirc" | b"ouml" | b"oslash" | b"otilde" => 'o',
+                b"iacute" | b"igrave" | b"icirc" | b"iuml" | b"imath" => 'i',
+                b"uacute" | b"ugrave" | b"ucirc" | b"uuml" => 'u',
+                b"ntilde" => 'n',
+                b"ccedil" => 'c',
+                b"lt" => '<',
+                b"gt" => '>',
+                b"amp" => '&',
+                b"quot" => '"',
+                b"lowbar" => '_',
+                _ => return None,
+            };
+            Some((c, end + 1, "entity"))
+        }
+        _ => None,
+    }
+}
+
+/// Text carried by tag characters, or by variation selectors as bytes.
+pub(crate) fn smuggled(text: &[u8], out: &mut Vec<View>) {
+    let mut i = 0;
+    let (mut tags, mut tag_points): (Vec<u8>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
+    let (mut sel, mut sel_points): (Vec<u8>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
+    let (mut first, mut last) = (usize::MAX, 0);
+    while let Some(p) = text.get(i..).and_then(|t| memchr::memchr2(0xf3, 0xef, t)) {
+        let at = i + p;
+        let Some((c, len)) = token::decode(text, at) else {
+            i = at + 1;
+            continue;
+        };
+        i = at + len;
+        let u = c as u32;
+        match u {
+            0xe0020..=0xe007e => {
+                tag_points.push((tags.len() as u32, at as u32));
+                tags.push((u - 0xe0000) as u8);
+            }
+            0xe0100..=0xe01ef => {
+                sel_points.push((sel.len() as u32, at as u32));
+                sel.push((u - 0xe0100 + 16) as u8);
+            }
+            0xfe00..=0xfe0f if !sel.is_empty() => {
+                sel_points.push((sel.len() as u32, at as u32));
+                sel.push((u - 0xfe00) as u8);
+            }
+            _ => continue,
+        }
+        first = first.min(at);
+        last = at + len;
+    }
+    if tags.len() >= 3 {
+        out.push(View::mapped("tags", tags, tag_points, (first, last), true));
+    }
+    if sel.len() >= 3 && readable(&sel) {
+        out.push(View::mapped("variation-selectors", sel, sel_points, (first, last), true));
+    }
+}
+
+/// Morse code in the gaps between words.
+pub(crate) fn morse(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
+    let mut before = 0;
+    for t in tokens {
+        if let Some(gap) = text.get(before..t.start as usize).filter(|g| g.len() >= 24) {
+            decode_morse(gap, before, out);
+        }
+        before = t.end as usize;
+    }
+    if let Some(gap) = text.get(before..).filter(|g| g.len() >= 24) {
+        decode_morse(gap, before, out);
+    }
+}
+
+fn decode_morse(gap: &[u8], at: usize, out: &mut Vec<View>) {
+    if gap.iter().filter(|b| matches!(b, b'.' | b'-')).count() * 2 < gap.len() {
+        return;
+    }
+    let mut bytes = Vec::new();
+    for part in gap.split(|b| *b == b' ' || *b == b'\n').take(4096) {
+        match part {
+            b"" => {}
+            b"/" | b"|" => bytes.push(b' '),
+            _ => match MORSE.iter().find(|(code, _)| code.as_bytes() == part) {
+                Some((_, c)) => bytes.push(*c),
+                None => return,
+            },
+        }
+    }
+    if bytes.len() >= 8 && bytes.iter().collect::<std::collections::HashSet<_>>().len() >= 5 {
+        out.push(View::whole("morse", bytes, at, at + gap.len(), true));
+    }
+}
+
+const MORSE: &[(&str, u8)] = &[
+    (".-", b'a'),
+    ("-...", b'b'),
+    ("-.-.", b'c'),
+    ("-..", b'd'),
+    (".", b'e'),
+    ("..-.", b'f'),
+    ("--.", b'g'),
+    ("....", b'h'),
+    ("..", b'i'),
+    (".---", b'j'),
+    ("-.-", b'k'),
+    (".-..", b'l'),
+    ("--", b'm'),
+    ("-.", b'n'),
+    ("---", b'o'),
+    (".--.", b'p'),
+    ("--.-", b'q'),
+    (".-.", b'r'),
+    ("...", b's'),
+    ("-", b't'),
+    ("..-", b'u'),
+    ("...-", b'v'),
+    (".--", b'w'),
+    ("-..-", b'x'),
+    ("-.--", b'y'),
+    ("--..", b'z'),
+    (".-.-.-", b'.'),
+    ("--..--", b','),
+    (".----", b'1'),
+    ("..---", b'2'),
+    ("...--", b'3'),
+    ("....-", b'4'),
+    (".....", b'5'),
+    ("-....", b'6'),
+    ("--...", b'7'),
+    ("---..", b'8'),
+    ("----.", b'9'),
+    ("-----", b'0'),
+];

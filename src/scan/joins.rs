@@ -1,0 +1,198 @@
+//! Words that were taken apart: letter by letter, by markup inside a word, by a line break, by digits for letters, or
+//! not separated at all. The result is a second word stream in which such pieces are whole again; it is empty when the
+//! text has none.
+
+use super::shape::Lexicon;
+use super::token::{self, DIGIT, FOLDED, GLUE, LETTER, LINE, SINGLE, SPACE, Token};
+
+/// Pieces that make one word, at most.
+const PIECES: usize = 24;
+/// Letters that are taken apart into words, at most.
+const RUN: usize = 4096;
+
+/// The second word stream, or an empty one.
+pub(crate) fn joined(text: &[u8], tokens: &[Token], lexicon: &Lexicon) -> Vec<Token> {
+    let mut out: Vec<Token> = Vec::new();
+    let mut from = 0; // tokens before this one are in `out` when it is in use
+    let mut changed = false;
+    let mut i = 0;
+    while i < tokens.len() {
+        let t = &tokens[i];
+        let replaced = spelled(text, tokens, i, lexicon)
+            .or_else(|| glued(text, tokens, i, lexicon))
+            .or_else(|| long(text, t, lexicon))
+            .or_else(|| digits(text, t, lexicon));
+        if let Some((words, used)) = replaced {
+            // Only the neighbourhood of a change can give a new match.
+            let keep = i.saturating_sub(24).max(from);
+            out.extend_from_slice(tokens.get(keep..i).unwrap_or_default());
+            out.extend(words);
+            i += used;
+            from = i;
+            changed = true;
+        } else {
+            i += 1;
+        }
+        if changed && i == from + 24 {
+            out.extend_from_slice(tokens.get(from..i).unwrap_or_default());
+            from = i;
+        }
+    }
+    if changed {
+        out.extend_from_slice(tokens.get(from..(from + 24).min(tokens.len())).unwrap_or_default());
+    }
+    out
+}
+
+type Replaced = (Vec<Token>, usize);
+
+/// `I g n o r e`, `i.g.n.o.r.e`, letters with symbols between them: five or more single letters in a row.
+fn spelled(text: &[u8], tokens: &[Token], i: usize, lexicon: &Lexicon) -> Option<Replaced> {
+    let single = |t: &Token| t.len == 1 && t.flags & SINGLE == 0;
+    if !single(tokens.get(i)?) || i > 0 && single(&tokens[i - 1]) && i % RUN != 0 {
+        return None;
+    }
+    let n = tokens[i..].iter().take(RUN).take_while(|t| single(t)).count();
+    if n < 5 {
+        return None;
+    }
+    segment(text, tokens.get(i..i + n)?, lexicon).map(|w| (w, n))
+}
+
+/// `ig**no**re`, `ig<b>no</b>re`, `igno-⏎re`, `igno⏎re`.
+fn glued(text: &[u8], tokens: &[Token], i: usize, lexicon: &Lexicon) -> Option<Replaced> {
+    let next = tokens.get(i + 1)?;
+    let first = tokens.get(i)?;
+    let broken = |t: &Token, before: &Token| {
+        t.flags & LINE != 0
+            && t.start - before.end <= 4
+            && t.flags & SINGLE == 0
+            && t.word == 0
+            && text.get(before.end as usize..t.start as usize).is_some_and(|g| {
+                g.iter().all(|b| matches!(b, b'-' | b'\n' | b'\r')) || g.first() == Some(&b'-')
+            })
+    };
+    if next.flags & GLUE == 0 && !broken(next, first) {
+        return None;
+    }
+    let mut folded = token::folded(text, first.start as usize, first.end as usize);
+    let mut best = None;
+    let mut before = first;
+    for (k, t) in tokens.get(i + 1..)?.iter().take(PIECES).enumerate() {
+        if t.flags & GLUE == 0 && !broken(t, before) || folded.len() > 64 {
+            break;
+        }
+        folded.extend(token::folded(text, t.start as usize, t.end as usize));
+        before = t;
+        let word = word_of(&folded, lexicon);
+        if word != 0 {
+            let flags = first.flags | FOLDED;
+            let whole = Token {
+                hash: token::hash(&folded),
+                end: t.end,
+                word,
+                flags,
+                len: folded.len() as u8,
+                ..*first
+            };
+            best = Some((vec![whole], k + 2));
+        }
+    }
+    best
+}
+
+/// `ignoreallpreviousinstructions`, `ignoreAllPreviousInstructions`.
+fn long(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
+    if t.len < 14 || t.word != 0 || t.flags & (DIGIT | SINGLE) != 0 || t.end - t.start > 400 {
+        return None;
+    }
+    let letters: Vec<Token> = (t.start..t.end)
+        .filter(|i| text.get(*i as usize).is_some_and(|b| b & 0xc0 != 0x80))
+        .map(|i| Token {
+            start: i,
+            end: i + 1,
+            flags: if i == t.start { t.flags } else { 0 },
+            len: 1,
+            ..Token::default()
+        })
+        .collect();
+    segment(text, &letters, lexicon).map(|w| (w, 1))
+}
+
+/// `1gn0r3`: digits and signs for letters.
+fn digits(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
+    if t.flags & (DIGIT | LETTER) != DIGIT | LETTER || t.len > 24 || t.word != 0 {
+        // A word of digits alone (`7815`) is left as it is.
+        return None;
+    }
+    let folded = token::folded(text, t.start as usize, t.end as usize);
+    for one in [b'i', b'l'] {
+        let plain: Vec<u8> = folded
+            .iter()
+            .map(|b| match b {
+                b'0' => b'o',
+                b'1' => one,
+                b'2' => b'z',
+                b'3' => b'e',
+                b'4' => b'a',
+                b'5' => b's',
+                b'6' => b'g',
+                b'7' => b't',
+                b'8' => b'b',
+                b'9' => b'g',
+                other => *other,
+            })
+            .collect();
+        let word = word_of(&plain, lexicon);
+        if word != 0 && plain.len() > 2 {
+            return Some((vec![Token { hash: token::hash(&plain), word, flags: t.flags | FOLDED, ..*t }], 1));
+        }
+    }
+    None
+}
+
+fn word_of(folded: &[u8], lexicon: &Lexicon) -> u16 {
+    match lexicon.exact(token::hash(folded)) {
+        0 if folded.len() >= 4 => lexicon.stem_slow(folded),
+        id => id,
+    }
+}
+
+/// Cuts a row of letters into the longest words that rules know. Nothing when fewer than two are there.
+fn segment(text: &[u8], letters: &[Token], lexicon: &Lexicon) -> Option<Vec<Token>> {
+    let mut folded = Vec::with_capacity(letters.len());
+    let mut index = Vec::with_capacity(letters.len());
+    for (i, t) in letters.iter().enumerate() {
+        let end = (t.end as usize)
+            .max(t.start as usize + token::decode(text, t.start as usize).map_or(1, |(_, l)| l));
+        let f = token::folded(text, t.start as usize, end);
+        index.extend(std::iter::repeat_n(i, f.len()));
+        folded.extend(f);
+    }
+    let mut out = Vec::new();
+    let mut known = 0;
+    let mut at = 0;
+    while at < folded.len() {
+        let longest = (folded.len() - at).min(16);
+        let found = (2..=longest).rev().find_map(|len| {
+            let word = lexicon.exact(token::hash(folded.get(at..at + len)?));
+            (word != 0).then_some((len, word))
+        });
+        let (len, word) = found.unwrap_or((1, 0));
+        known += if word != 0 && len > 3 { 1 } else { 0 };
+        let (a, b) = (*index.get(at)?, *index.get(at + len - 1)?);
+        let flags = letters.get(a)?.flags & !SPACE | FOLDED | LETTER;
+        out.push(Token {
+            hash: token::hash(folded.get(at..at + len)?),
+            start: letters.get(a)?.start,
+            end: letters.get(b)?.end,
+            word,
+            flags: if at == 0 { flags } else { flags & !token::SENTENCE },
+            len: len as u8,
+        });
+        at += len;
+    }
+    // Letters between known words are dropped, so that gaps count words.
+    out.retain(|t| t.word != 0);
+    (known >= 2).then_some(out)
+}

@@ -1,0 +1,217 @@
+//! The learned model: a linear classifier over hashed n-grams, scored over sliding windows in one pass.
+//!
+//! Features of each word: the word, the word with its predecessor, the word as the first of a clause, and the
+//! *skeleton* of three words, in which only function words and common imperatives keep their identity. The last kind
+//! carries the form of a request over to words that the training data does not have. Weights are one signed byte each
+//! in [`SLOTS`] slots, trained by `cargo run --release --example scan_train` and shipped in `patterns/model.bin`.
+//! Integer sums over a fixed order make the score the same on every machine.
+
+use super::token::{self, Token};
+
+/// Number of weights; a power of two.
+pub const SLOTS: usize = 1 << 18;
+/// Words in a step of the window.
+pub const STEP: usize = 12;
+/// Steps in a window.
+pub const STEPS: usize = 3;
+/// Features of one word.
+pub const PER_WORD: usize = 5;
+
+static SHIPPED: &[u8] = include_bytes!("../../patterns/model.bin");
+const MAGIC: &[u8; 8] = b"jessmdl1";
+
+/// The shipped weights.
+#[derive(Debug, Clone, Copy)]
+pub struct Model<'a> {
+    weights: &'a [u8],
+    /// Sum from which a window counts as a finding.
+    pub threshold: i32,
+    /// What is added to each window.
+    pub bias: i32,
+}
+
+/// A window that scored.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// First word.
+    pub first: usize,
+    /// One past the last word.
+    pub last: usize,
+    /// The sum.
+    pub score: i32,
+}
+
+impl Model<'static> {
+    /// The model shipped with the crate; nothing when the file was not trained yet.
+    pub fn shipped() -> Option<Model<'static>> {
+        Model::read(SHIPPED)
+    }
+}
+
+impl<'a> Model<'a> {
+    /// Reads magic, threshold, bias and weights.
+    pub fn read(bytes: &'a [u8]) -> Option<Model<'a>> {
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let (threshold, rest) = rest.split_first_chunk::<4>()?;
+        let (bias, weights) = rest.split_first_chunk::<4>()?;
+        (weights.len() == SLOTS).then_some(Model {
+            weights,
+            threshold: i32::from_le_bytes(*threshold),
+            bias: i32::from_le_bytes(*bias),
+        })
+    }
+
+    /// The file form of a model.
+    pub fn write(weights: &[i8], threshold: i32, bias: i32) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend(threshold.to_le_bytes());
+        out.extend(bias.to_le_bytes());
+        out.extend(weights.iter().map(|w| *w as u8));
+        out
+    }
+
+    fn weight(&self, slot: u32) -> i32 {
+        self.weights.get(slot as usize & (SLOTS - 1)).map_or(0, |w| i32::from(*w as i8))
+    }
+
+    /// Calls `found` for each window at or above `threshold`.
+    pub fn windows(&self, text: &[u8], tokens: &[Token], threshold: i32, mut found: impl FnMut(Window)) {
+        let mut sums = [0i32; STEPS];
+        let mut state = State::default();
+        let mut step = 0;
+        let mut chunks = tokens.chunks(STEP).peekable();
+        let mut at = 0;
+        while let Some(chunk) = chunks.next() {
+            let mut sum = 0;
+            for t in chunk {
+                for slot in state.features(text, t) {
+                    sum += self.weight(slot);
+                }
+            }
+            sums[step % STEPS] = sum;
+            step += 1;
+            at += chunk.len();
+            if step >= STEPS || chunks.peek().is_none() {
+                let score = self.bias + sums.iter().sum::<i32>();
+                if score >= threshold {
+                    let first = at.saturating_sub(chunk.len() + (STEPS - 1) * STEP);
+                    found(Window { first, last: at, score });
+                }
+            }
+        }
+    }
+
+    /// The `n` n-grams that add most to the window, with their weights, as the text has them.
+    pub fn explain(&self, text: &[u8], tokens: &[Token], window: Window, n: usize) -> Vec<(String, i32)> {
+        let mut state = State::default();
+        let mut all: Vec<(String, i32)> = Vec::new();
+        for (i, t) in tokens.iter().enumerate().take(window.last).skip(window.first.saturating_sub(2)) {
+            let slots = state.features(text, t);
+            if i < window.first {
+                continue;
+            }
+            for (k, slot) in slots.iter().enumerate() {
+                let back = [0, 1, 0, 2, 1][k.min(4)];
+                let from = tokens.get(i.saturating_sub(back)).map_or(t.start, |f| f.start) as usize;
+                let words = text.get(from..t.end as usize).unwrap_or_default();
+                let w = self.weight(*slot);
+                if w > 0 {
+                    all.push((String::from_utf8_lossy(words).into_owned(), w));
+                }
+            }
+        }
+        all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        all.dedup_by(|a, b| a.0 == b.0);
+        all.truncate(n);
+        all
+    }
+}
+
+/// The feature slots of each step of `text`, for training.
+pub fn features(text: &str) -> Vec<Vec<u32>> {
+    let mut tokens = Vec::new();
+    token::tokenise(text.as_bytes(), &mut tokens);
+    let mut state = State::default();
+    tokens
+        .chunks(STEP)
+        .map(|chunk| chunk.iter().flat_map(|t| state.features(text.as_bytes(), t)).collect())
+        .collect()
+}
+
+#[derive(Default)]
+struct State {
+    one: u64,
+    two: u64,
+    skeleton_one: u64,
+    skeleton_two: u64,
+}
+
+const K: u64 = 0xd6e8_feb8_6659_fd93;
+
+#[inline(always)]
+fn slot(x: u64) -> u32 {
+    (x.wrapping_mul(K) >> 46) as u32
+}
+
+impl State {
+    #[inline(always)]
+    fn features(&mut self, _text: &[u8], t: &Token) -> [u32; PER_WORD] {
+        let start = t.flags & (token::SENTENCE | token::OPENER | token::LINE) != 0;
+        let word = if t.flags & token::DIGIT != 0 {
+            if t.flags & token::LETTER != 0 { 3 } else { 5 }
+        } else {
+            t.hash
+        };
+        let kept = kept(t.hash);
+        let skeleton = if kept {
+            t.hash
+        } else if t.flags & token::DIGIT != 0 {
+            7
+        } else if t.flags & token::SCHEME != 0 || t.flags & token::AT != 0 {
+            11
+        } else if t.flags & token::CAPITAL != 0 {
+            13
+        } else {
+            17
+        };
+        let skeleton = skeleton.wrapping_add(if start { 0x1000_0001 } else { 0 });
+        let out = [
+            slot(word),
+            slot(self.one.rotate_left(17) ^ word),
+            slot(word.wrapping_add(if start { 0x9999_7777 } else { 0x3333_1111 })),
+            slot(self.skeleton_two.rotate_left(23) ^ self.skeleton_one.rotate_left(11) ^ skeleton ^ 0x55aa),
+            slot(self.skeleton_one.rotate_left(31) ^ skeleton ^ 0xaa55_aa55),
+        ];
+        self.two = self.one;
+        self.one = word;
+        self.skeleton_two = self.skeleton_one;
+        self.skeleton_one = skeleton;
+        out
+    }
+}
+
+/// Whether the skeleton keeps the word with this hash.
+#[inline(always)]
+fn kept(hash: u64) -> bool {
+    static BITS: std::sync::OnceLock<Vec<u64>> = std::sync::OnceLock::new();
+    let bits = BITS.get_or_init(|| {
+        let mut bits = vec![0u64; 256];
+        for w in KEPT.split_ascii_whitespace() {
+            let b = (token::hash(w.as_bytes()) >> 50) as usize;
+            bits[b >> 6] |= 1 << (b & 63);
+        }
+        bits
+    });
+    let b = (hash >> 50) as usize;
+    bits[b >> 6] & (1 << (b & 63)) != 0
+}
+
+const KEPT: &str = "the a an and or but of to in on at by for from with as is are was were be been being am do does did \
+    not no yes you your yours i me my we our us he she it they them his her its their this that these those who what \
+    which when where why how if then else so because can could will would shall should may might must have has had all \
+    any every each some only just also now then before after first last next instead please always never there here \
+    write give tell show make create provide list explain describe translate summarize summarise answer respond reply \
+    say print output repeat include add append insert send post email forward upload download fetch visit open read \
+    execute run call use perform complete follow ignore disregard forget pretend act imagine delete remove transfer pay \
+    buy book schedule change update set grant share find search get check verify confirm click go modify integrate \
+    incorporate implement ensure generate compose mention state convert calculate solve reveal respond";
