@@ -23,6 +23,10 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
+    /// For an agent's frontmatter: allow these Bash commands and block every other.
+    BashAllowlist(super::allowlist::BashArgs),
+    /// For an agent's frontmatter: allow WebFetch to these hosts and block every other.
+    WebfetchAllowlist(super::allowlist::WebArgs),
     /// Run a shell command with its output sealed (what a dispatched session's Bash calls are rewritten to).
     #[command(hide = true)]
     Exec {
@@ -35,8 +39,15 @@ enum Action {
 pub fn run(args: Args) -> Exit {
     match args.action {
         None => judge(),
+        Some(Action::BashAllowlist(args)) => guarded(|| super::allowlist::bash(&args)),
+        Some(Action::WebfetchAllowlist(args)) => guarded(|| super::allowlist::webfetch(&args)),
         Some(Action::Exec { command }) => hook::exec::run(&command),
     }
+}
+
+/// A hook that panics blocks.
+fn guarded(hook: impl FnOnce() -> Exit) -> Exit {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(hook)).unwrap_or(Exit::REFUSED)
 }
 
 /// Reads one event, answers it.

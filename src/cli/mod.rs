@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand, arguments and printing only.
 
+mod allowlist;
 mod dispatch;
 mod drill;
 mod hook;
@@ -36,6 +37,8 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
         return hook::judge();
     }
     init_logging();
+    // The client takes any status but 2 for a fault that blocks nothing.
+    let hook = args.get(1).is_some_and(|a| a == "hook");
     match Cli::try_parse_from(args) {
         Ok(cli) => match cli.command {
             Command::Hook(args) => hook::run(args),
@@ -45,6 +48,10 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Dispatch(args) => dispatch::run(args),
             Command::Drill(args) => drill::run(args),
         },
+        Err(error) if hook && error.use_stderr() => {
+            let _ = error.print();
+            Exit::REFUSED
+        }
         Err(error) => usage(&error),
     }
 }

@@ -7,6 +7,7 @@
 //! Every step is bounded: see [`shell::limits`] for commands and [`World`] for files. At a bound the verdict is
 //! [`Verdict::Deny`], with a reason that says which bound.
 
+pub mod allowlist;
 pub(crate) mod mcp;
 pub mod paths;
 pub mod rule_of_two;

@@ -93,6 +93,24 @@ pub fn audit(dir: &Path) -> Result<Vec<Audit>, super::Error> {
     Ok(files.iter().map(|path| one(&root, path)).collect())
 }
 
+/// A table for a person: verdict, name, legs, tools, then why and what to change.
+pub fn render(audits: &[Audit]) -> String {
+    use std::fmt::Write as _;
+    let width = audits.iter().map(|a| a.name.chars().count()).max().unwrap_or(0);
+    let mut out = String::new();
+    for audit in audits {
+        let leg = |on: bool, name: char| if on { name } else { '-' };
+        let legs: String = [leg(audit.a, 'A'), leg(audit.b, 'B'), leg(audit.c, 'C')].iter().collect();
+        let verdict = audit.verdict.name();
+        let _ = writeln!(out, "{verdict:16}  {:width$}  {legs}  {}", audit.name, audit.tools.join(" "));
+        if audit.verdict >= Verdict::NeedsTightening {
+            audit.reasons.iter().for_each(|r| drop(writeln!(out, "    why  {r}")));
+            audit.fixes.iter().for_each(|f| drop(writeln!(out, "    fix  {f}")));
+        }
+    }
+    out
+}
+
 fn find(dir: &Path, rel: &Path, agents: bool, depth: usize, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
     if depth > super::walk::MAX_DEPTH {
         return Err(std::io::Error::other("directories are nested too deeply"));

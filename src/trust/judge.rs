@@ -35,6 +35,8 @@ pub(super) enum Kind {
     CodeQlPack,
     CodeQlConfig,
     Other(&'static str),
+    /// A file in `.claude` that is no configuration: only its hash matters, to an approval.
+    Evidence,
 }
 
 impl Kind {
@@ -54,7 +56,7 @@ impl Kind {
 
     /// True for a file that never refuses.
     pub(super) const fn informs(self) -> bool {
-        matches!(self, Kind::Other(_) | Kind::MaybeHooks)
+        matches!(self, Kind::Other(_) | Kind::MaybeHooks | Kind::Evidence)
     }
 }
 
@@ -67,11 +69,18 @@ pub(super) struct Judge<'a> {
     target: Vec<u8>,
     files: usize,
     imported: HashSet<String>,
+    /// Note the hashes of scripts too.
+    evidence: bool,
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(boundary: BorrowedFd<'a>, up: String, target: Vec<u8>) -> Self {
-        Judge { boundary, up, target, files: 0, imported: HashSet::new() }
+    pub(super) fn new(boundary: BorrowedFd<'a>, up: String, target: Vec<u8>, evidence: bool) -> Self {
+        Judge { boundary, up, target, files: 0, imported: HashSet::new(), evidence }
+    }
+
+    /// True when files that are no configuration are wanted for an approval.
+    pub(super) fn wants_evidence(&self) -> bool {
+        self.evidence
     }
 
     /// Nothing in the repository may reach beyond this directory.
@@ -104,7 +113,16 @@ impl<'a> Judge<'a> {
         let mut sink = Sink::default();
         match content {
             Content::Absent => return,
-            Content::Bytes(bytes) => self.bytes(report, path, kind, &bytes, &mut sink),
+            Content::Bytes(bytes) => {
+                if !matches!(kind, Kind::Other(_)) {
+                    report.see(&self.shown(path), bytes.inspect());
+                }
+                self.bytes(report, path, kind, &bytes, &mut sink);
+            }
+            // A script too large to read could change under an approval.
+            Content::TooLarge if kind == Kind::Evidence => {
+                sink.block(Class::LimitReached, "cannot be approved", "a script larger than the limit");
+            }
             _ if kind.informs() => {
                 if let Kind::Other(label) = kind {
                     other::check(&mut sink, label, None);
@@ -115,8 +133,46 @@ impl<'a> Judge<'a> {
             Content::TooLarge => sink.unreadable(&format!("larger than {} bytes", read::MAX_BYTES)),
             Content::Unreadable(errno) => sink.unreadable(&format!("cannot read: {errno}")),
         }
+        if self.evidence {
+            self.scripts(report, path, &sink.take_commands());
+        }
         let shown = self.shown(path);
         report.add(&shown, sink.into_findings());
+    }
+
+    /// Notes the hashes of the repository's files that command lines name.
+    fn scripts(&mut self, report: &mut Report, path: &[u8], commands: &[String]) {
+        let project = String::from_utf8_lossy(&self.target).into_owned();
+        let beside = String::from_utf8_lossy(path).into_owned();
+        let beside = beside.rsplit_once('/').map_or("", |(dir, _)| dir).to_owned();
+        for command in commands {
+            let words = command.split(|c: char| c.is_whitespace() || "\"'`;&|()<>={},".contains(c));
+            for word in words.filter(|w| !w.is_empty()) {
+                let word = word
+                    .trim_start_matches("$CLAUDE_PROJECT_DIR/")
+                    .trim_start_matches("$CLAUDE_PLUGIN_ROOT/")
+                    .trim_start_matches('/');
+                for base in [project.as_str(), beside.as_str(), beside.trim_end_matches(".claude")] {
+                    let memory::Import::Inside(found) = memory::resolve(base, word) else { continue };
+                    if found.is_empty() {
+                        continue;
+                    }
+                    match read::beneath(self.boundary, found.as_bytes()) {
+                        Content::Bytes(bytes) => report.see(&self.shown(found.as_bytes()), bytes.inspect()),
+                        Content::TooLarge => {
+                            let mut sink = Sink::default();
+                            sink.block(
+                                Class::LimitReached,
+                                "cannot be approved",
+                                "a script larger than the limit",
+                            );
+                            report.add(&self.shown(found.as_bytes()), sink.into_findings());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
     }
 
     fn bytes(
@@ -164,13 +220,14 @@ impl<'a> Judge<'a> {
             Kind::Command => {
                 let document = frontmatter::read(bytes);
                 markdown::check(sink, markdown::Kind::Command, &document);
-                self.imports(path, &document.body, sink, 0);
+                self.imports(report, path, &document.body, sink, 0);
             }
             Kind::Memory => {
                 let text = Untrusted::new(frontmatter::decode(bytes.inspect()));
-                self.imports(path, &text, sink, 0);
+                self.imports(report, path, &text, sink, 0);
             }
             Kind::Other(label) => other::check(sink, label, Some(bytes)),
+            Kind::Evidence => {}
         }
     }
 
@@ -195,7 +252,14 @@ impl<'a> Judge<'a> {
     }
 
     /// Follows `@path` imports. Each file is read once in a check.
-    fn imports(&mut self, path: &[u8], text: &Untrusted<String>, sink: &mut Sink, depth: usize) {
+    fn imports(
+        &mut self,
+        report: &mut Report,
+        path: &[u8],
+        text: &Untrusted<String>,
+        sink: &mut Sink,
+        depth: usize,
+    ) {
         let found = memory::imports(text);
         if found.len() > memory::MAX_IMPORTS {
             sink.block(Class::LimitReached, "imports", format!("more than {}", memory::MAX_IMPORTS));
@@ -226,9 +290,10 @@ impl<'a> Judge<'a> {
                 Content::Bytes(bytes) => {
                     self.imported.insert(inside.clone());
                     self.files += 1;
+                    report.see(&self.shown(inside.as_bytes()), bytes.inspect());
                     if depth < MAX_IMPORT_DEPTH {
                         let text = Untrusted::new(frontmatter::decode(bytes.inspect()));
-                        self.imports(inside.as_bytes(), &text, sink, depth + 1);
+                        self.imports(report, inside.as_bytes(), &text, sink, depth + 1);
                     }
                 }
                 Content::Special(what) => {

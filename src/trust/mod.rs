@@ -17,6 +17,7 @@
 //! | findings kept | [`report::MAX_FINDINGS`] | the rest are counted; they still block |
 
 pub mod agents;
+pub mod approve;
 pub mod frontmatter;
 pub mod json;
 mod judge;
@@ -24,6 +25,7 @@ pub mod mask;
 pub mod read;
 pub mod report;
 pub mod rules;
+pub mod sarif;
 pub mod walk;
 pub mod yaml;
 
@@ -60,12 +62,16 @@ pub struct Options {
     pub parents: bool,
     /// The operator's home directory: configuration directly in it is the operator's own. Default `$HOME`.
     pub home: Option<PathBuf>,
+    /// Where approvals are kept; `None` ignores them. Default [`approve::Place::from_environment`].
+    pub approvals: Option<approve::Place>,
+    /// Also note the hashes of scripts, which an approval needs. Set by itself when there is an approval.
+    pub evidence: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
-        Options { parents: true, home }
+        Options { parents: true, home, approvals: approve::Place::from_environment(), evidence: false }
     }
 }
 
@@ -82,5 +88,38 @@ pub fn check(repo: &Path) -> Result<Report, Error> {
 /// # Errors
 /// As [`check`].
 pub fn check_with(repo: &Path, options: &Options) -> Result<Report, Error> {
-    walk::run(repo, options)
+    let approval = match (&options.approvals, std::fs::canonicalize(repo)) {
+        (Some(place), Ok(real)) => match place.load(&real) {
+            Ok(approval) => approval,
+            Err(error) => {
+                tracing::warn!("approvals are ignored: {error}");
+                None
+            }
+        },
+        _ => None,
+    };
+    let options = Options { evidence: options.evidence || approval.is_some(), ..options.clone() };
+    let mut report = walk::run(repo, &options)?;
+    if let Some(approval) = &approval {
+        report.apply(approval);
+    }
+    Ok(report)
+}
+
+/// Records that a person has looked at what `repo` brings along, as it is now. Returns what was approved.
+///
+/// # Errors
+/// [`approve::Error`]; also when the check gives no verdict.
+pub fn approve(repo: &Path, options: &Options) -> Result<Report, approve::Error> {
+    let shown = || mask::path(&repo.to_string_lossy());
+    let place = options.approvals.as_ref().ok_or(approve::Error::NoPlace)?;
+    let io = |doing, source| approve::Error::Io { doing, path: shown(), source };
+    let real = std::fs::canonicalize(repo).map_err(|e| io("resolve", e))?;
+    let options = Options { evidence: true, approvals: None, ..options.clone() };
+    let report = walk::run(&real, &options).map_err(|e| io("check", std::io::Error::other(e.to_string())))?;
+    if report.not_approvable() > 0 {
+        return Err(approve::Error::NotApprovable { path: shown(), count: report.not_approvable() });
+    }
+    place.save(&real, report.seen())?;
+    Ok(report)
 }

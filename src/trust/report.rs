@@ -1,5 +1,6 @@
 //! What a check found, and how it is shown.
 
+use super::approve::{Approval, Change, Seen};
 use super::mask;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -103,6 +104,9 @@ pub struct Finding {
     pub value: String,
     /// True when it refuses the target.
     pub blocking: bool,
+    /// True when it would refuse the target and an approval covers it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub approved: bool,
     /// Why it matters.
     pub class: Class,
 }
@@ -124,7 +128,17 @@ pub struct Report {
     kept: usize,
     dropped: usize,
     blocking: usize,
+    /// Blocking findings that no approval can cover.
+    final_blocking: usize,
+    seen: BTreeMap<String, Seen>,
+    seen_text: usize,
+    changes: Vec<Change>,
 }
+
+/// Bytes of text that are kept for differences, over all files of a check.
+const MAX_SEEN_TEXT: usize = 4 << 20;
+/// Bytes of one such text.
+const MAX_SEEN_FILE: usize = 64 << 10;
 
 impl Report {
     /// An empty report on `target`.
@@ -136,6 +150,8 @@ impl Report {
     pub(super) fn add(&mut self, path: &str, findings: Vec<Finding>) {
         for finding in findings {
             self.blocking += usize::from(finding.blocking);
+            let judged = !matches!(finding.class, Class::Unreadable | Class::LimitReached);
+            self.final_blocking += usize::from(finding.blocking && !judged);
             if self.kept == MAX_FINDINGS {
                 self.dropped += 1;
                 continue;
@@ -143,6 +159,44 @@ impl Report {
             self.kept += 1;
             self.files.entry(mask::path(path)).or_default().push(finding);
         }
+    }
+
+    /// Notes what was read at `path`, for approvals.
+    pub(super) fn see(&mut self, path: &str, bytes: &[u8]) {
+        let keep = bytes.len() <= MAX_SEEN_FILE && self.seen_text + bytes.len() <= MAX_SEEN_TEXT;
+        self.seen_text += if keep { bytes.len() } else { 0 };
+        self.seen.insert(path.to_owned(), Seen::new(bytes, keep));
+    }
+
+    /// Every file that was read, for an approval.
+    pub(super) fn seen(&self) -> &BTreeMap<String, Seen> {
+        &self.seen
+    }
+
+    /// Findings that no approval can cover.
+    pub fn not_approvable(&self) -> usize {
+        self.final_blocking
+    }
+
+    /// Lifts what `approval` covers, when nothing has changed since; otherwise notes the changes.
+    pub(super) fn apply(&mut self, approval: &Approval) {
+        self.changes = approval.changes(&self.seen);
+        if !self.changes.is_empty() || self.dropped > 0 {
+            return;
+        }
+        for finding in self.files.values_mut().flatten() {
+            let judged = !matches!(finding.class, Class::Unreadable | Class::LimitReached);
+            if finding.blocking && judged {
+                finding.blocking = false;
+                finding.approved = true;
+                self.blocking -= 1;
+            }
+        }
+    }
+
+    /// How the target differs from what was approved; empty without an approval.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
     }
 
     /// True when the target must not be handed to an agent.
@@ -166,7 +220,14 @@ impl Report {
             .files()
             .map(|(path, findings)| FileReport { path: path.to_owned(), findings: findings.to_vec() })
             .collect();
-        serde_json::json!({ "refuse": self.refuses(), "files": files, "not_shown": self.dropped })
+        let mut json = serde_json::json!({ "refuse": self.refuses(), "files": files });
+        if self.dropped > 0 {
+            json["not_shown"] = self.dropped.into();
+        }
+        if !self.changes.is_empty() {
+            json["changed_since_approval"] = serde_json::json!(self.changes);
+        }
+        json
     }
 
     /// A table for a person; empty when there is nothing to say. `overridden`: the operator said `--trust-repo`.
@@ -184,12 +245,25 @@ impl Report {
             let _ = writeln!(out, "  {path}");
             let width = findings.iter().map(|f| f.label.chars().count()).max().unwrap_or(0) + 2;
             for f in findings {
-                let mark = if f.blocking { "block" } else { "info " };
-                let _ = writeln!(out, "    {mark}  {:width$}{}", f.label, f.value);
+                let mark = match (f.blocking, f.approved) {
+                    (true, _) => "block",
+                    (false, true) => "approved",
+                    (false, false) => "info",
+                };
+                let _ = writeln!(out, "    {mark:8}  {:width$}{}", f.label, f.value);
             }
         }
         if self.dropped > 0 {
             let _ = writeln!(out, "  and {} more findings", self.dropped);
+        }
+        if !self.changes.is_empty() {
+            out.push_str("  changed since it was approved, so the approval is void:\n");
+        }
+        for change in &self.changes {
+            let _ = writeln!(out, "    {:8}  {}", change.what, change.path);
+            for line in &change.diff {
+                let _ = writeln!(out, "      {line}");
+            }
         }
         out
     }

@@ -82,7 +82,12 @@ pub(super) fn run(repo: &Path, options: &Options) -> Result<Report, Error> {
         None => Vec::new(),
     };
     let mut walk = Walk {
-        judge: Judge::new(boundary.as_fd(), "../".repeat(root_up.unwrap_or(0)), prefix.clone()),
+        judge: Judge::new(
+            boundary.as_fd(),
+            "../".repeat(root_up.unwrap_or(0)),
+            prefix.clone(),
+            options.evidence,
+        ),
         report: &mut report,
         entries: 0,
         followed: HashSet::new(),
@@ -98,7 +103,7 @@ pub(super) fn run(repo: &Path, options: &Options) -> Result<Report, Error> {
             walk.parent(&parent.fd, path.collect::<Vec<_>>().join(&b'/'), true)?;
         } else {
             let mut outer = Walk {
-                judge: Judge::new(parent.fd.as_fd(), "../".repeat(up), Vec::new()),
+                judge: Judge::new(parent.fd.as_fd(), "../".repeat(up), Vec::new(), options.evidence),
                 report: walk.report,
                 entries: walk.entries,
                 followed: HashSet::new(),
@@ -244,7 +249,10 @@ impl Walk<'_> {
                 }
                 continue;
             }
-            if let Some(file) = file_kind(frame.place, frame.plugin, name, &frame.path) {
+            let file = file_kind(frame.place, frame.plugin, name, &frame.path).or_else(|| {
+                (self.judge.wants_evidence() && frame.place != Place::Plain).then_some(Kind::Evidence)
+            });
+            if let Some(file) = file {
                 let path = frame.path.clone();
                 self.file(dir, name, &path, kind, Some(file));
             }
@@ -394,6 +402,7 @@ fn plugin_root(fd: BorrowedFd<'_>, place: Place) -> bool {
 
 fn child_place(place: Place, plugin: bool, name: &[u8]) -> Place {
     match (place, name) {
+        // Copies of the repository live below .claude/worktrees; they are repositories of their own.
         (_, b".claude") => Place::Claude,
         (_, b".claude-plugin") => Place::PluginMeta,
         (Place::Claude, b"agents") => Place::Agents,
@@ -401,6 +410,7 @@ fn child_place(place: Place, plugin: bool, name: &[u8]) -> Place {
         (Place::Claude, b"skills") => Place::Skills,
         (Place::Claude, b"rules") => Place::Rules,
         (Place::Claude, b"output-styles") => Place::Styles,
+        (Place::Claude, b"worktrees") => Place::Plain,
         (Place::Claude, _) => Place::Inert,
         (_, b"agents") if plugin => Place::Agents,
         (_, b"commands") if plugin => Place::Commands,
@@ -408,7 +418,6 @@ fn child_place(place: Place, plugin: bool, name: &[u8]) -> Place {
         (_, b"output-styles") if plugin => Place::Styles,
         (_, b"hooks") if plugin => Place::PluginHooks,
         (_, b"monitors") if plugin => Place::PluginMonitors,
-        // Copies of the repository live below .claude/worktrees; they are repositories of their own.
         (Place::PluginMeta | Place::PluginHooks | Place::PluginMonitors, _) => Place::Plain,
         (place, _) => place,
     }

@@ -49,6 +49,7 @@ fn handlers(sink: &mut Sink, event: &str, value: &Value) {
 }
 
 fn handler(sink: &mut Sink, event: &str, map: &Map<String, Value>) {
+    sink.names_scripts(&Value::Object(map.clone()));
     let event = mask::name(event);
     let text = |key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default();
     let (label, value) = match map.get("type").and_then(Value::as_str) {

@@ -61,6 +61,10 @@ fn check_head(sink: &mut Sink, map: &Map<String, Value>) {
 fn inline_servers(sink: &mut Sink, value: &Value) {
     match value {
         Value::Array(items) => items.iter().filter(|i| !i.is_string()).for_each(|i| inline_servers(sink, i)),
+        // A definition that only a quoting reader takes for text is no name.
+        Value::String(text) if text.contains(['{', '[', '*', '&', '!']) => {
+            sink.block(Class::McpServer, "mcpServers (unrecognised shape)", mask::secret(text));
+        }
         Value::String(_) => {}
         other => mcp::check_servers(sink, other),
     }

@@ -69,6 +69,7 @@ pub fn check_server(sink: &mut Sink, name: &str, value: &Value) {
         return;
     };
     if server.contains_key("command") || server.contains_key("args") {
+        sink.names_scripts(value);
         let line = mask::secret(&hooks::command_line(server));
         sink.block(Class::McpServer, format!("stdio server \"{shown}\""), line);
         return;
@@ -86,6 +87,7 @@ pub fn check_server(sink: &mut Sink, name: &str, value: &Value) {
 
 fn remote(sink: &mut Sink, shown: &str, url: &str, server: &Map<String, Value>) {
     if let Some(helper) = server.get("headersHelper").filter(|h| !h.is_null()) {
+        sink.names_scripts(helper);
         let label = format!("url server \"{shown}\" headersHelper");
         sink.block(Class::RunsCommand, label, mask::json(helper));
     }

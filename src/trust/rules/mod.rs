@@ -21,7 +21,11 @@ use serde_json::Value;
 #[derive(Debug, Default)]
 pub struct Sink {
     findings: Vec<Finding>,
+    commands: Vec<String>,
 }
+
+/// Command lines of one file whose scripts are noted for an approval.
+const MAX_COMMANDS: usize = 500;
 
 impl Sink {
     /// Something that refuses the target. `label` and `value` are already safe to print.
@@ -39,13 +43,28 @@ impl Sink {
         self.block(Class::Unreadable, "(malformed)", format!("treated as dangerous: {reason}"));
     }
 
+    /// Notes every string of `value` as part of a command line, so that an approval covers the scripts it names.
+    pub fn names_scripts(&mut self, value: &Value) {
+        match value {
+            Value::String(text) if self.commands.len() < MAX_COMMANDS => self.commands.push(text.clone()),
+            Value::Array(items) => items.iter().for_each(|item| self.names_scripts(item)),
+            Value::Object(map) => map.values().for_each(|item| self.names_scripts(item)),
+            _ => {}
+        }
+    }
+
+    /// The command lines that were noted.
+    pub(in crate::trust) fn take_commands(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.commands)
+    }
+
     /// What was collected.
     pub fn into_findings(self) -> Vec<Finding> {
         self.findings
     }
 
     fn push(&mut self, class: Class, label: String, value: String, blocking: bool) {
-        self.findings.push(Finding { label, value, blocking, class });
+        self.findings.push(Finding { label, value, blocking, approved: false, class });
     }
 }
 

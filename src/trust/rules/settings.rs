@@ -381,6 +381,7 @@ fn judge(sink: &mut Sink, path: &str, value: &Value, rule: Rule) {
         }
         Never(class) | NotTrue(class) => {
             if truthy(value) {
+                sink.names_scripts(value);
                 sink.block(class, path, mask::json(value));
             }
         }
@@ -422,6 +423,7 @@ fn judge(sink: &mut Sink, path: &str, value: &Value, rule: Rule) {
 }
 
 fn status_line(sink: &mut Sink, path: &str, value: &Value) {
+    sink.names_scripts(value);
     match value {
         Value::Object(map) => {
             let command = map.get("command");
