@@ -40,6 +40,12 @@ impl Client {
         Ok(Client { program, command: command.to_vec(), script })
     }
 
+    /// The same client by its real path, unless something in reach of `repo` could stand in for it.
+    pub fn vetted(mut self, repo: &Path) -> Result<Client, Error> {
+        self.program = crate::trust::program::vet(&self.program, repo)?;
+        Ok(self)
+    }
+
     /// Whether this is Claude Code, by its name.
     pub fn is_claude(&self) -> bool {
         let named = |path: &Path| path.file_name().is_some_and(|n| n == "claude" || n == "claude.exe");

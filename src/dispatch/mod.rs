@@ -114,6 +114,9 @@ pub enum Error {
     /// The target could not be checked.
     #[error(transparent)]
     Trust(#[from] trust::Error),
+    /// Something in the target's reach could stand in for the client.
+    #[error(transparent)]
+    Shadowed(#[from] trust::program::Error),
     /// The target brings configuration that acts on the agent.
     #[error(
         "the target brings configuration that acts on the agent; refused (invariant I3). Remove it, or accept it for this run with --trust-repo"
@@ -140,7 +143,7 @@ impl Error {
     /// The exit code of a dispatch that ended with this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Error::Poisoned(_) | Error::RuleOfTwo(_) => Exit::REFUSED,
+            Error::Poisoned(_) | Error::RuleOfTwo(_) | Error::Shadowed(_) => Exit::REFUSED,
             Error::Trust(_) => Exit::USAGE,
             Error::Client { .. } => Exit::NOT_FOUND,
             Error::Sandbox(error) => error.exit(),
@@ -180,7 +183,7 @@ pub fn run(request: &Request) -> Result<Dispatched, Error> {
 
 pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatched, Error> {
     let places = Places::resolve(request)?;
-    let client = Client::find(&request.command)?;
+    let client = Client::find(&request.command)?.vetted(&places.repo)?;
     if switches.trust {
         check_trust(&places.repo, request.trust_repo)?;
     }
@@ -250,11 +253,14 @@ fn directory(path: &Path) -> std::io::Result<PathBuf> {
 
 fn check_trust(repo: &Path, trust_repo: bool) -> Result<(), Error> {
     let report = trust::check(repo)?;
-    if !report.refuses() {
-        return Ok(());
-    }
     if trust_repo {
         eprint!("{}", report.render(true));
+        eprintln!(
+            "jess: --trust-repo: agent configuration is not refused on this run; every other guard stays on"
+        );
+        return Ok(());
+    }
+    if !report.refuses() {
         return Ok(());
     }
     Err(Error::Poisoned(Box::new(report)))

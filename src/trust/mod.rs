@@ -19,9 +19,12 @@
 pub mod agents;
 pub mod approve;
 pub mod frontmatter;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod json;
 mod judge;
 pub mod mask;
+pub mod program;
 pub mod read;
 pub mod report;
 pub mod rules;

@@ -150,7 +150,7 @@ fn every_malformed_head_of_an_agent_refuses() {
     assert!(
         Repo::new(&[(".claude/agents/a.md", "---\nmcpServers: {x: {command: id}\n---\n")]).check().refuses()
     );
-    let deep = format!("---\na: {}\n---\n", "[".repeat(5_000));
+    let deep = format!("---\nhooks: {}\n---\n", "[".repeat(5_000));
     assert!(Repo::new(&[(".claude/agents/a.md", &deep)]).check().refuses());
 }
 

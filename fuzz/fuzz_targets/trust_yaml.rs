@@ -1,0 +1,8 @@
+//! CodeQL packs and configurations.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    for findings in jess::trust::fuzz::codeql(data) {
+        assert!(!findings.contains(|c: char| c.is_control()), "{findings:?}");
+    }
+});
