@@ -227,7 +227,7 @@ fn trust_check(p: &mut Params, codeql: bool) -> Answer {
     }
     let subject = if codeql { "CodeQL pack config" } else { "Claude Code config" };
     let target = sanitise::terminal(&resolved.to_string_lossy(), 4096);
-    let options = trust::Options { parents: false, home: None };
+    let options = trust::Options { parents: false, home: None, ..trust::Options::default() };
     let report = match trust::check_with(&resolved, &options) {
         Ok(report) => report,
         // No verdict is a refusal.
