@@ -3,9 +3,11 @@
 mod allowlist;
 mod dispatch;
 mod drill;
+mod gate;
 mod hook;
 mod rpc;
 mod run;
+mod seal;
 mod trust;
 
 use crate::exit::Exit;
@@ -22,7 +24,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Hook(hook::Args),
+    Gate(gate::Args),
     Rpc(rpc::Args),
+    Seal(seal::Args),
     Run(run::Args),
     Trust(trust::Args),
     Dispatch(dispatch::Args),
@@ -42,6 +46,8 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     match Cli::try_parse_from(args) {
         Ok(cli) => match cli.command {
             Command::Hook(args) => hook::run(args),
+            Command::Gate(args) => gate::run(args),
+            Command::Seal(args) => seal::run(args),
             Command::Rpc(args) => rpc::run(args),
             Command::Run(args) => run::run(args),
             Command::Trust(args) => trust::run(args),

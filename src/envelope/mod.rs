@@ -17,7 +17,7 @@ pub mod probe;
 pub mod profile;
 pub mod prompt;
 
-pub use autofetch::{MARKER, Policy, redact_autofetch, redact_autofetch_with};
+pub use autofetch::{MARKER, Policy, autofetch_lines, redact_autofetch, redact_autofetch_with};
 pub use neutralise::neutralise;
 pub use nonce::{Nonce, nonce_leaked};
 

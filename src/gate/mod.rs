@@ -3,6 +3,9 @@
 //! [`check_text`] looks at one document, [`check_tree`] at everything a run wrote. A finding names the file, the line
 //! and the kind, never the secret.
 
+pub mod encoded;
+pub mod patch;
+pub mod provenance;
 pub mod redaction;
 pub mod secrets;
 mod tree;
@@ -33,31 +36,89 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Every finding in one document; `name` stands as the file in each.
+/// Every finding in one document; `name` stands as the file in each: secrets, plain and encoded, and auto-fetching
+/// markup. Linear in the input.
 pub fn check_text(name: &str, text: &Untrusted<impl AsRef<str>>) -> Vec<Finding> {
+    check_document(name, text, None, &envelope::Policy::default())
+}
+
+/// [`check_text`], and any of the `known` values in any encoding, under a policy for links.
+pub fn check_document(
+    name: &str,
+    text: &Untrusted<impl AsRef<str>>,
+    known: Option<&encoded::Known>,
+    policy: &envelope::Policy,
+) -> Vec<Finding> {
     let text = text.inspect().as_ref();
-    let mut findings = Vec::new();
+    let mut found: Vec<(usize, String)> =
+        leaks(text, known).into_iter().map(|leak| (leak.start, leak.label())).collect();
+    found.sort();
     let mut lines = Lines::new(text);
-    for hit in secrets::find(text) {
-        findings.push(Finding {
-            file: name.into(),
-            line: lines.of(hit.start),
-            kind: format!("secret:{}", hit.kind),
-        });
-    }
-    for (line, content) in text.lines().enumerate() {
-        let (_, count) = envelope::redact_autofetch(content);
-        for _ in 0..count {
-            findings.push(Finding { file: name.into(), line: line + 1, kind: "autofetch".into() });
-        }
-    }
+    let mut findings: Vec<Finding> = found
+        .into_iter()
+        .map(|(start, kind)| Finding { file: name.into(), line: lines.of(start), kind })
+        .collect();
+    let fetching = envelope::autofetch_lines(text, policy);
+    findings.extend(fetching.into_iter().map(|line| Finding {
+        file: name.into(),
+        line,
+        kind: "autofetch".into(),
+    }));
+    findings.sort_by_key(|f| f.line);
     findings
 }
 
-/// `text` fit to publish: secrets and auto-fetching markup replaced.
+/// Secrets in the order of the text, plain ones and encoded ones, without overlaps.
+fn leaks(text: &str, known: Option<&encoded::Known>) -> Vec<encoded::EncodedHit> {
+    let plain = secrets::find(text).into_iter().map(|h| encoded::EncodedHit {
+        kind: h.kind,
+        encoding: "plain",
+        start: h.start,
+        end: h.end,
+    });
+    let mut all: Vec<encoded::EncodedHit> = known.map(|k| k.find(text)).unwrap_or_default();
+    all.extend(plain);
+    all.extend(encoded::find(text));
+    all.sort_by_key(|h| h.start);
+    let mut kept: Vec<encoded::EncodedHit> = Vec::with_capacity(all.len());
+    for hit in all {
+        match kept.last_mut() {
+            Some(last) if hit.start < last.end => last.end = last.end.max(hit.end),
+            _ => kept.push(hit),
+        }
+    }
+    kept
+}
+
+/// `text` fit to publish: secrets in any form and auto-fetching markup replaced.
 pub fn redact(text: &Untrusted<impl AsRef<str>>) -> String {
-    let cleaned = secrets::redact(text.inspect().as_ref());
-    envelope::redact_autofetch(&cleaned).0.into_owned()
+    redact_for(text, None, &envelope::Policy::default())
+}
+
+/// [`redact`] with known values and hosts that links may keep.
+pub fn redact_for(
+    text: &Untrusted<impl AsRef<str>>,
+    known: Option<&encoded::Known>,
+    policy: &envelope::Policy,
+) -> String {
+    // Invisible characters go first: they could split a secret for the search and not for a reader.
+    let (text, _) = envelope::redact_autofetch_with(text.inspect().as_ref(), policy);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for leak in leaks(&text, known) {
+        out.push_str(text.get(at..leak.start).unwrap_or_default());
+        out.push_str(&format!("[REDACTED:{}]", leak.kind));
+        at = leak.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// Holds characters that a reader does not see or that reorder what he sees.
+pub(crate) fn invisible(text: &str) -> bool {
+    text.chars()
+        .any(|c| !c.is_ascii() && !crate::sanitise::printable(c) && !matches!(c, '\u{a0}' | '\u{3000}'))
+        || text.chars().any(|c| c.is_ascii_control() && c != '\t' && c != '\r')
 }
 
 /// Line numbers for ascending offsets, in one pass over the text.

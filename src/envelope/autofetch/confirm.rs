@@ -49,7 +49,7 @@ pub(super) fn settle<'a>(mut text: Cow<'a, str>, policy: &Policy) -> (Cow<'a, st
 }
 
 /// What a parser, with and without the common extensions, would fetch or link to outside.
-fn fetches(text: &str, policy: &Policy) -> Vec<Range> {
+pub(super) fn fetches(text: &str, policy: &Policy) -> Vec<Range> {
     let mut ranges = Vec::new();
     read(text, Options::empty(), policy, &mut ranges);
     if text.contains("[^") || text.contains('|') {

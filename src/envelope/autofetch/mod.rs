@@ -62,6 +62,29 @@ pub fn redact_autofetch_with<'a>(text: &'a str, policy: &Policy) -> (Cow<'a, str
     (settled, found + more)
 }
 
+/// The lines, from 1, on which fetching markup starts, one entry each. Where only the parsers' second reading finds it,
+/// the line is that of the text without what the first took out.
+pub fn autofetch_lines(text: &str, policy: &Policy) -> Vec<usize> {
+    let text = delete_bypass(text);
+    let ranges = scan(&text, policy);
+    let mut lines = lines_of(&text, &ranges);
+    let rest = if ranges.is_empty() { text } else { Cow::Owned(replace(&text, &ranges)) };
+    if confirm::worth_reading(&rest) {
+        lines.extend(lines_of(&rest, &confirm::fetches(&rest, policy)));
+    }
+    lines
+}
+
+fn lines_of(text: &str, ranges: &[Range]) -> Vec<usize> {
+    let (mut at, mut line) = (0, 1);
+    let lines = ranges.iter().map(|&(start, _)| {
+        line += memchr::memchr_iter(b'\n', text.as_bytes().get(at..start).unwrap_or_default()).count();
+        at = start;
+        line
+    });
+    lines.collect()
+}
+
 /// The byte ranges of fetching markup, in order, without overlaps. `text` has no bypass characters.
 fn scan(text: &str, policy: &Policy) -> Vec<Range> {
     Scanner::new(text, policy).run()

@@ -1,0 +1,118 @@
+//! `jess gate`: a document before it leaves.
+
+use crate::exit::Exit;
+use crate::gate::{self, Finding, encoded::Known, patch, provenance};
+use crate::untrusted::Untrusted;
+use crate::{envelope, sanitise};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Check a document, a patch or a directory before it leaves: exits 2 when something must not.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Files or directories; `-` or nothing is stdin.
+    paths: Vec<PathBuf>,
+    /// Write the cleaned document to stdout instead of a report.
+    #[arg(long)]
+    redact: bool,
+    /// The documents are patches: look at what they touch.
+    #[arg(long)]
+    patch: bool,
+    /// Path prefix that a patch may touch; may be repeated.
+    #[arg(long, value_name = "PREFIX")]
+    scope: Vec<String>,
+    /// The documents are JSON artefacts: a missing, malformed or untrusted provenance stamp is a finding.
+    #[arg(long)]
+    provenance: bool,
+    /// File with values that must not leave in any encoding, one a line (8 bytes or more each).
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+    /// Host that links may point to, exact or `*.example.org`; may be repeated.
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+    /// Form of the report.
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    format: String,
+}
+
+/// Checks each path and reports.
+pub fn run(args: Args) -> Exit {
+    match check(&args) {
+        Ok(exit) => exit,
+        Err(message) => {
+            tracing::error!("{message}");
+            Exit::USAGE
+        }
+    }
+}
+
+fn check(args: &Args) -> Result<Exit, String> {
+    let shown = |path: &Path| sanitise::for_terminal(&Untrusted::new(path.to_string_lossy()), 512);
+    let values = match &args.known {
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|e| format!("cannot read {}: {e}", shown(file)))?
+        }
+        None => String::new(),
+    };
+    let known = args.known.as_ref().map(|_| Known::new(values.lines().map(str::trim)));
+    let policy = envelope::Policy { allow_hosts: args.allow_host.clone(), keep_autolinks: false };
+    let stdin = [PathBuf::from("-")];
+    let paths = if args.paths.is_empty() { stdin.as_slice() } else { args.paths.as_slice() };
+    if args.redact && paths.len() != 1 {
+        return Err("--redact takes one document".into());
+    }
+    let mut findings: Vec<Finding> = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            if args.redact {
+                return Err("--redact takes a document, not a directory".into());
+            }
+            findings.extend(gate::check_tree(path).map_err(|e| e.to_string())?);
+            continue;
+        }
+        let text = super::seal::read(Some(path)).map_err(|e| format!("cannot read {}: {e}", shown(path)))?;
+        if args.redact {
+            return write(&gate::redact_for(&text, known.as_ref(), &policy));
+        }
+        let name = path.to_string_lossy();
+        findings.extend(gate::check_document(&name, &text, known.as_ref(), &policy));
+        if args.patch {
+            findings.extend(patch::check(text.inspect(), &args.scope));
+        }
+        if args.provenance {
+            let stamp =
+                serde_json::from_str::<Value>(text.inspect()).map(|artefact| provenance::check(&artefact));
+            let kind = match stamp {
+                Ok(provenance::Stamp::Ok { untrusted: false }) => continue,
+                Ok(provenance::Stamp::Ok { untrusted: true }) => "provenance:untrusted",
+                Ok(provenance::Stamp::Legacy) => "provenance:missing",
+                Ok(provenance::Stamp::Invalid) => "provenance:malformed",
+                Err(_) => "provenance:not-json",
+            };
+            findings.push(Finding { file: path.clone(), line: 0, kind: kind.into() });
+        }
+    }
+    let report = if args.format == "json" {
+        let list: Vec<Value> = findings
+            .iter()
+            .map(|f| {
+                let file = sanitise::for_terminal(&Untrusted::new(f.file.to_string_lossy()), 4096);
+                json!({ "file": file, "line": f.line, "kind": f.kind, "severity": patch::severity(&f.kind).name() })
+            })
+            .collect();
+        format!("{}\n", Value::Array(list))
+    } else {
+        findings.iter().map(|f| format!("{f} [{}]\n", patch::severity(&f.kind).name())).collect()
+    };
+    write(&report)?;
+    Ok(if findings.is_empty() { Exit::OK } else { Exit::REFUSED })
+}
+
+fn write(text: &str) -> Result<Exit, String> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(Exit::OK),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::OK),
+        Err(error) => Err(format!("cannot write the report: {error}")),
+    }
+}
