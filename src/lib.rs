@@ -14,10 +14,12 @@
 //! | [`hook`] | the Claude Code hook protocol |
 //! | [`sandbox`] | Spec → Plan → spawn |
 //! | [`egress`] | the only way out, and the model gateway |
+//! | [`audit`] | decisions on record, sessions and their labels |
 //! | [`dispatch`] | the pipeline that joins them all |
 //! | [`rpc`] | the same functions for hosts in other languages |
 //! | [`sanitise`] | untrusted text towards a terminal, a log or a file name |
 
+pub mod audit;
 pub mod cli;
 pub mod dispatch;
 pub mod egress;

@@ -118,6 +118,14 @@ impl Environment for Process {
         &Disk
     }
 
+    fn state(&self) -> Option<PathBuf> {
+        crate::audit::state::dir(|name| self.var(name))
+    }
+
+    fn now(&self) -> u64 {
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
+    }
+
     fn jess(&self) -> PathBuf {
         std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into())
     }

@@ -6,9 +6,12 @@ mod drill;
 mod gate;
 mod hook;
 mod rpc;
+mod log;
 mod run;
 mod seal;
+mod status;
 mod trust;
+mod why;
 
 use crate::exit::Exit;
 use clap::{Parser, Subcommand};
@@ -27,10 +30,13 @@ enum Command {
     Gate(gate::Args),
     Rpc(rpc::Args),
     Seal(seal::Args),
+    Log(log::Args),
     Run(run::Args),
+    Status(status::Args),
     Trust(trust::Args),
     Dispatch(dispatch::Args),
     Drill(drill::Args),
+    Why(why::Args),
 }
 
 /// Runs the command line `args` (the program name first) and says what to exit with.
@@ -49,6 +55,9 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Gate(args) => gate::run(args),
             Command::Seal(args) => seal::run(args),
             Command::Rpc(args) => rpc::run(args),
+            Command::Log(args) => log::run(args),
+            Command::Status(args) => status::run(args),
+            Command::Why(args) => why::run(args),
             Command::Run(args) => run::run(args),
             Command::Trust(args) => trust::run(args),
             Command::Dispatch(args) => dispatch::run(args),

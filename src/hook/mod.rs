@@ -9,6 +9,7 @@ pub mod event;
 pub mod exec;
 pub mod managed;
 pub mod seal;
+mod session;
 
 pub use managed::managed_settings;
 
@@ -33,6 +34,14 @@ pub trait Environment {
     fn world(&self) -> &dyn World;
     /// The jess binary, absolute.
     fn jess(&self) -> PathBuf;
+    /// Where labels and the audit trail are kept; `None` keeps none.
+    fn state(&self) -> Option<PathBuf> {
+        None
+    }
+    /// Seconds since 1970, UTC.
+    fn now(&self) -> u64 {
+        0
+    }
 }
 
 /// What the hook process does: its output and its exit status.
@@ -158,7 +167,9 @@ impl<'a> Session<'a> {
 
     /// The policy's verdict; a question nobody is there to answer is a denial.
     fn judge(&self) -> Decision {
-        let seen = policy::judge(self.event.tool(), self.event.input(), &self.scope, self.env.world());
+        let (seen, reaches) =
+            policy::judge_reaching(self.event.tool(), self.event.input(), &self.scope, self.env.world());
+        let seen = if reaches { seen.or(self.triangle()) } else { seen };
         match seen.verdict {
             Verdict::Ask if !self.attended => Decision {
                 verdict: Verdict::Deny,
@@ -175,6 +186,7 @@ impl<'a> Session<'a> {
             return Answer::fault("PreToolUse", "the event has no tool or no input");
         }
         let seen = self.judge();
+        self.record(&seen);
         if seen.verdict > Verdict::None {
             return Answer::say(decision("PreToolUse", seen.verdict, &seen.reason));
         }
@@ -216,6 +228,7 @@ impl<'a> Session<'a> {
             return Answer::fault("PreSkillShellCommand", "the event has no input");
         }
         let seen = self.judge();
+        self.record(&seen);
         if seen.verdict == Verdict::None {
             return Answer::silent();
         }
@@ -229,12 +242,17 @@ impl<'a> Session<'a> {
 
     fn after(&self) -> Answer {
         let tool = self.event.tool();
+        if let Err(why) = self.raise_after() {
+            // A label that is not on disk would be forgotten.
+            return Answer::fault("PostToolUse", &why.to_string());
+        }
         let Some(response) = self.event.get("tool_response") else { return Answer::silent() };
         let Some(origin) = self.outside() else { return Answer::silent() };
         let mut seen = seal::Seen::default();
         let Some(sealed) = seal::response(tool, &origin, response, &mut seen) else {
             return Answer::silent();
         };
+        self.record_sealed(&seen);
         let mut out = json!({ "hookEventName": "PostToolUse", "updatedToolOutput": sealed });
         if let (Some(note), Some(object)) = (seen.note(), out.as_object_mut()) {
             object.insert("additionalContext".into(), note.into());

@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub use tools::judge;
+pub use tools::{judge, judge_reaching};
 pub use world::{Disk, Kind, World};
 
 /// What to do with a tool call. Ordered: a later one is stricter.

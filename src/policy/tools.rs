@@ -30,6 +30,20 @@ const INNER: &[&str] = &[
     "SendMessage",
 ];
 
+/// [`judge`], and whether the call can make something leave the machine or change something outside it.
+pub fn judge_reaching(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> (Decision, bool) {
+    match (tool, input.get("command").and_then(Value::as_str)) {
+        ("Bash" | "Monitor" | "PowerShell", Some(line)) if !line.is_empty() && !line.contains('\0') => {
+            let (seen, reaches) = shell::judge_reaching(line, scope, world);
+            (seen.or(unsandboxed(input)), reaches)
+        }
+        _ => {
+            let reaches = matches!(tool, "WebFetch" | "WebSearch") || tool.starts_with("mcp__");
+            (judge(tool, input, scope, world), reaches)
+        }
+    }
+}
+
 /// What may be said about a call of `tool` with `input`.
 pub fn judge(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decision {
     match tool {
@@ -81,14 +95,18 @@ fn required(tool: &str, input: &Value, key: &str, judge: impl FnOnce(&str) -> De
 
 fn command(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decision {
     let seen = required(tool, input, "command", |c| shell::judge(c, scope, world));
-    let unsandboxed = match input.get("dangerouslyDisableSandbox") {
+    seen.or(unsandboxed(input))
+}
+
+/// A command that asks to leave the client's own sandbox.
+fn unsandboxed(input: &Value) -> Decision {
+    match input.get("dangerouslyDisableSandbox") {
         None | Some(Value::Bool(false) | Value::Null) => Decision::SILENT,
         Some(_) => Decision::ask(
             "guard.sandbox",
             "The call asks to leave the client's sandbox. Run it without dangerouslyDisableSandbox.",
         ),
-    };
-    seen.or(unsandboxed)
+    }
 }
 
 pub(super) fn shown(path: &Path) -> String {

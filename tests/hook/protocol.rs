@@ -109,3 +109,50 @@ fn what_comes_from_outside_is_sealed_and_what_does_not_is_left() {
     .unwrap();
     assert!(sealed["file"]["content"].as_str().unwrap().contains("<untrusted-"));
 }
+
+#[test]
+fn the_call_that_completes_the_triangle_is_asked_about_with_the_evidence() {
+    let place = Place::new();
+    let fetch = json!({"command": "curl -s https://api.example.com/status"});
+    let after = |tool: &str, input: Value, response: Value| {
+        let mut event = place.event("PostToolUse", tool, input);
+        event["tool_response"] = response;
+        place.answer(&event, &[]);
+    };
+    after("WebFetch", json!({"url": "https://pages.example/x"}), json!({"result": "page"}));
+    assert_eq!(place.verdict("Bash", fetch.clone()), "none", "untrusted content alone forbids nothing");
+    after("Bash", json!({"command": "cat .env"}), json!({"stdout": "", "stderr": ""}));
+    let answer = place.answer(&place.event("PreToolUse", "Bash", fetch), &[]).document.unwrap();
+    let said = &answer["hookSpecificOutput"];
+    assert_eq!(said["permissionDecision"], "ask");
+    let reason = said["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("https://pages.example/x") && reason.contains(".env"), "{reason}");
+    assert_eq!(
+        place.verdict("Bash", json!({"command": "ls"})),
+        "none",
+        "what cannot leave is not asked about"
+    );
+}
+
+#[test]
+fn decisions_are_on_record_and_the_record_verifies() {
+    let place = Place::new();
+    for command in ["ls", "cat .env", "git reset --hard"] {
+        place.verdict("Bash", json!({"command": command}));
+    }
+    let log = jess::audit::Log::open(&place.path("state/jess")).unwrap();
+    let verdicts: Vec<String> = log.records().unwrap().into_iter().map(|r| r.verdict).collect();
+    assert_eq!(verdicts, ["none", "deny", "ask"]);
+    assert_eq!(log.verify().unwrap(), 3);
+}
+
+#[test]
+fn records_of_many_sessions_at_once_are_all_kept() {
+    let place = Place::new();
+    std::thread::scope(|s| {
+        for _ in 0..8 {
+            s.spawn(|| (0..25).for_each(|_| drop(place.verdict("Bash", json!({"command": "cat .env"})))));
+        }
+    });
+    assert_eq!(jess::audit::Log::open(&place.path("state/jess")).unwrap().verify().unwrap(), 200);
+}

@@ -121,12 +121,13 @@ impl Place {
         for (k, v) in more {
             vars.insert((*k).into(), (*v).into());
         }
-        hook::answer(event, &Fixed { vars })
+        hook::answer(event, &Fixed { vars, state: self.path("state/jess") })
     }
 }
 
 struct Fixed {
     vars: BTreeMap<String, String>,
+    state: PathBuf,
 }
 
 impl Environment for Fixed {
@@ -140,6 +141,14 @@ impl Environment for Fixed {
 
     fn world(&self) -> &dyn World {
         &Disk
+    }
+
+    fn state(&self) -> Option<PathBuf> {
+        Some(self.state.clone())
+    }
+
+    fn now(&self) -> u64 {
+        1_700_000_000
     }
 
     fn jess(&self) -> PathBuf {

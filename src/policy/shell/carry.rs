@@ -529,6 +529,7 @@ impl Machine<'_> {
     }
 
     fn ssh(&mut self, args: &[Val], stdin: &Val) -> Val {
+        self.reaches = true;
         let o = Options::split(
             args,
             &[

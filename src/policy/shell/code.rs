@@ -152,6 +152,7 @@ impl Machine<'_> {
             && !literals
                 .iter()
                 .any(|l| l.contains("://") && !l.contains("localhost") && !l.contains("127.0.0.1"));
+        self.reaches |= network;
         if network && inline {
             for l in literals.iter().filter(|l| l.starts_with("http://") || l.starts_with("https://")) {
                 self.find(web::fetch(l, web::Fetcher::Command));

@@ -44,6 +44,8 @@ pub(super) struct Machine<'a> {
     pub found: Decision,
     /// Whether a script of the project is being read: its own `.env` is its business.
     pub lenient: bool,
+    /// Whether a command talks to another machine.
+    pub reaches: bool,
     steps: usize,
     parsed: usize,
     pub depth: usize,
@@ -67,6 +69,7 @@ impl<'a> Machine<'a> {
             state: State { cwds: vec![scope.cwd.clone()], zero: Val::known("bash"), ..State::default() },
             found: Decision::SILENT,
             lenient: false,
+            reaches: false,
             steps: 0,
             parsed: 0,
             depth: 0,
@@ -690,6 +693,7 @@ impl<'a> Machine<'a> {
         };
         let (host, port) = rest.split_once('/').unwrap_or((rest, ""));
         let own = matches!(host, "localhost" | "127.0.0.1" | "::1");
+        self.reaches |= !own;
         if data.taint.any(Taint::LOCAL) && !own {
             self.deny(
                 "exfil.socket",

@@ -158,6 +158,7 @@ impl Machine<'_> {
                     || p.text.starts_with(":!")
             })
         };
+        self.reaches |= matches!(sub, "push" | "fetch" | "pull" | "clone" | "ls-remote" | "send-email");
         match sub {
             "reset" => {
                 if has(&["--hard", "--merge", "--keep"]) {

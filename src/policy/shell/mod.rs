@@ -32,14 +32,20 @@ pub use value::glob_matches;
 
 /// What may be said about running `command` with bash. Time and memory are bounded by [`limits`].
 pub fn judge(command: &str, scope: &Scope, world: &dyn World) -> Decision {
+    judge_reaching(command, scope, world).0
+}
+
+/// [`judge`], and whether the command talks to another machine.
+pub fn judge_reaching(command: &str, scope: &Scope, world: &dyn World) -> (Decision, bool) {
     if command.len() > limits::PROGRAM {
-        return Decision::deny(
+        let denied = Decision::deny(
             "shell.bound",
             format!(
                 "The command is longer than {} bytes. Write the data to a file with the Write tool.",
                 limits::PROGRAM
             ),
         );
+        return (denied, true);
     }
     let mut machine = eval::Machine::new(scope, world);
     let plain = command.replace("\r\n", "\n");
@@ -47,5 +53,5 @@ pub fn judge(command: &str, scope: &Scope, world: &dyn World) -> Decision {
     if out.taint.any(Taint::ENV) {
         machine.ask("secret.env", "The command prints variables of the environment that hold credentials. Name the one harmless variable you need.");
     }
-    machine.found
+    (machine.found, machine.reaches)
 }

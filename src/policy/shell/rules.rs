@@ -143,6 +143,7 @@ impl Machine<'_> {
             return Val::unknown(Taint::NONE);
         }
         if let Some(out) = self.network(base, args, stdin) {
+            self.reaches = true;
             return out;
         }
         self.escapes(base, args, stdin);

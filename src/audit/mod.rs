@@ -1,0 +1,266 @@
+//! The append-only record of decisions: one JSON object a line, each bound to all before it by a MAC.
+//!
+//! `mac` of a line is HMAC-SHA256 under the key in `mac.key` over the line before's `mac` and this line without its own.
+//! Whoever cannot read the key cannot change, drop or reorder lines in the middle unseen; `head` holds the last `mac` and
+//! the count, so that cutting the end off is seen too. Lines hold names, verdicts and reasons, never contents.
+
+pub mod state;
+
+use sha2::{Digest, Sha256};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A log above this many bytes is renamed to `audit.jsonl.1` before the next line.
+pub const ROTATE: u64 = 8 << 20;
+/// Longest reason kept, in characters.
+const REASON_MAX: usize = 400;
+
+/// One decision.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Record {
+    /// Seconds since 1970, UTC.
+    pub time: u64,
+    /// The client's session.
+    pub session_id: String,
+    /// The call; empty for events without one.
+    pub tool_use_id: String,
+    /// The hook event.
+    pub event: String,
+    /// The tool.
+    pub tool: String,
+    /// `deny`, `ask`, `none`, or `sealed`.
+    pub verdict: String,
+    /// The rule that gave it.
+    pub rule: String,
+    /// What the model was told.
+    pub reason: String,
+}
+
+/// Why the log could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file operation failed.
+    #[error("cannot use the audit log {path}: {source}; check that it is yours and the disk is not full")]
+    Io {
+        /// What was used.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The directory is a link, somebody else's, or open to others.
+    #[error("{0} is a link, belongs to somebody else or is open to others; move it away")]
+    Unsafe(PathBuf),
+    /// A line does not fit the ones before.
+    #[error("line {line} of {path} does not fit the lines before it: the log was changed")]
+    Broken {
+        /// The log.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// The end is missing.
+    #[error("{path} ends before the last line that was written: lines are missing")]
+    Cut {
+        /// The log.
+        path: PathBuf,
+    },
+}
+
+/// A log in a directory.
+#[derive(Debug, Clone)]
+pub struct Log {
+    dir: PathBuf,
+}
+
+impl Log {
+    /// The log in `dir`; makes the directory (0700) where it is missing.
+    pub fn open(dir: &Path) -> Result<Log, Error> {
+        let io = |source| Error::Io { path: dir.to_path_buf(), source };
+        if fs::symlink_metadata(dir).is_err() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
+        }
+        let meta = fs::symlink_metadata(dir).map_err(io)?;
+        if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
+            return Err(Error::Unsafe(dir.to_path_buf()));
+        }
+        Ok(Log { dir: dir.to_path_buf() })
+    }
+
+    /// The file of the log.
+    pub fn path(&self) -> PathBuf {
+        self.dir.join("audit.jsonl")
+    }
+
+    fn file(&self, name: &str) -> Result<File, Error> {
+        let path = self.dir.join(name);
+        OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&path)
+            .map_err(|source| Error::Io { path, source })
+    }
+
+    /// Runs `f` while no other process uses the log.
+    fn locked<T>(&self, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let lock = self.file("lock")?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)
+            .map_err(|e| Error::Io { path: self.dir.join("lock"), source: e.into() })?;
+        f()
+    }
+
+    fn key(&self) -> Result<[u8; 32], Error> {
+        let path = self.dir.join("mac.key");
+        let io = |source| Error::Io { path: path.clone(), source };
+        let mut key = [0; 32];
+        match File::open(&path) {
+            Ok(mut file) => file.read_exact(&mut key).map_err(io)?,
+            Err(_) => {
+                getrandom::fill(&mut key).map_err(|e| io(io::Error::other(e.to_string())))?;
+                let mut file = OpenOptions::new()
+                    .write(true)
+                    .create_new(true)
+                    .mode(0o600)
+                    .custom_flags(libc::O_NOFOLLOW)
+                    .open(&path)
+                    .map_err(io)?;
+                file.write_all(&key).map_err(io)?;
+            }
+        }
+        Ok(key)
+    }
+
+    /// Appends one record.
+    pub fn append(&self, record: &Record) -> Result<(), Error> {
+        self.locked(|| {
+            let path = self.path();
+            let io = |source| Error::Io { path: path.clone(), source };
+            let key = self.key()?;
+            let (mut count, mut before) = self.head();
+            let mut file = self.file("audit.jsonl")?;
+            if file.metadata().map_err(io)?.len() > ROTATE {
+                fs::rename(&path, self.dir.join("audit.jsonl.1")).map_err(io)?;
+                (count, before) = (0, String::new());
+                file = self.file("audit.jsonl")?;
+            }
+            let mut record = record.clone();
+            record.reason = record.reason.chars().take(REASON_MAX).collect();
+            let body = serde_json::to_string(&record).map_err(|e| io(io::Error::other(e)))?;
+            let mac = hmac(&key, &[before.as_bytes(), body.as_bytes()]);
+            let line = format!("{},\"mac\":\"{mac}\"}}\n", body.trim_end_matches('}'));
+            file.write_all(line.as_bytes()).map_err(io)?;
+            let head = self.dir.join("head");
+            let part = self.dir.join("head.new");
+            fs::write(&part, format!("{} {mac}\n", count + 1))
+                .and_then(|()| fs::rename(&part, &head))
+                .map_err(io)
+        })
+    }
+
+    fn head(&self) -> (usize, String) {
+        let text = fs::read_to_string(self.dir.join("head")).unwrap_or_default();
+        let mut words = text.split_whitespace();
+        let count = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        (count, words.next().unwrap_or_default().to_owned())
+    }
+
+    /// Every record, oldest first. Lines that are no record are left out; [`Log::verify`] finds them.
+    pub fn records(&self) -> Result<Vec<Record>, Error> {
+        let Ok(file) = File::open(self.path()) else { return Ok(Vec::new()) };
+        Ok(BufReader::new(file)
+            .lines()
+            .map_while(Result::ok)
+            .filter_map(|l| serde_json::from_str(&l).ok())
+            .collect())
+    }
+
+    /// Checks every line against the ones before; how many there are.
+    pub fn verify(&self) -> Result<usize, Error> {
+        self.locked(|| {
+            let path = self.path();
+            let key = self.key()?;
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let mut before = String::new();
+            let mut count = 0;
+            for (i, line) in text.lines().enumerate() {
+                let broken = || Error::Broken { path: path.clone(), line: i + 1 };
+                let (body, mac) = line.rsplit_once(",\"mac\":\"").ok_or_else(broken)?;
+                let mac = mac.strip_suffix("\"}").ok_or_else(broken)?;
+                if hmac(&key, &[before.as_bytes(), format!("{body}}}").as_bytes()]) != mac {
+                    return Err(broken());
+                }
+                mac.clone_into(&mut before);
+                count += 1;
+            }
+            if self.head() != (count, before) && (count > 0 || self.dir.join("head").exists()) {
+                return Err(Error::Cut { path: path.clone() });
+            }
+            Ok(count)
+        })
+    }
+}
+
+/// HMAC-SHA256 (RFC 2104) in hexadecimal, over parts with their lengths in front.
+fn hmac(key: &[u8; 32], parts: &[&[u8]]) -> String {
+    let pad = |byte: u8| {
+        let mut block = [byte; 64];
+        block.iter_mut().zip(key).for_each(|(b, k)| *b ^= k);
+        block
+    };
+    let mut inner = Sha256::new_with_prefix(pad(0x36));
+    for part in parts {
+        inner.update((part.len() as u64).to_be_bytes());
+        inner.update(part);
+    }
+    let outer = Sha256::new_with_prefix(pad(0x5c)).chain_update(inner.finalize()).finalize();
+    outer.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log_of(n: usize) -> (tempfile::TempDir, Log) {
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::open(&dir.path().join("jess")).unwrap();
+        for i in 0..n {
+            let reason = format!("reason {i}, with \"quotes\" and }}}}");
+            log.append(&Record { tool: format!("T{i}"), reason, ..Record::default() }).unwrap();
+        }
+        (dir, log)
+    }
+
+    #[test]
+    fn an_untouched_log_verifies_and_reads_back() {
+        let (_dir, log) = log_of(5);
+        assert_eq!(log.verify().unwrap(), 5);
+        assert_eq!(log.records().unwrap()[4].tool, "T4");
+    }
+
+    #[test]
+    fn a_changed_dropped_swapped_or_cut_line_is_found() {
+        let changes: [fn(&mut Vec<String>); 4] =
+            [|l| l[2] = l[2].replace("T2", "T9"), |l| drop(l.remove(1)), |l| l.swap(1, 2), |l| drop(l.pop())];
+        for change in changes {
+            let (_dir, log) = log_of(5);
+            let mut lines: Vec<String> =
+                fs::read_to_string(log.path()).unwrap().lines().map(str::to_owned).collect();
+            change(&mut lines);
+            fs::write(log.path(), lines.join("\n") + "\n").unwrap();
+            assert!(log.verify().is_err());
+        }
+    }
+
+    #[test]
+    fn a_directory_open_to_others_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = dir.path().join("jess");
+        fs::DirBuilder::new().mode(0o777).create(&open).unwrap();
+        fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        assert!(matches!(Log::open(&open), Err(Error::Unsafe(_))));
+    }
+}

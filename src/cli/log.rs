@@ -1,0 +1,80 @@
+//! `jess log`: the audit trail of decisions.
+
+use crate::audit::{Log, Record, state};
+use crate::exit::Exit;
+
+/// Show the audit trail of hook decisions.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only this session.
+    #[arg(long)]
+    session: Option<String>,
+    /// Only this verdict: deny, ask, none or sealed.
+    #[arg(long)]
+    verdict: Option<String>,
+    /// Only this tool.
+    #[arg(long)]
+    tool: Option<String>,
+    /// Only the last N records.
+    #[arg(long, short = 'n')]
+    last: Option<usize>,
+    /// Check that no line was changed, dropped, moved or cut off.
+    #[arg(long)]
+    verify: bool,
+    /// text or json (one object a line).
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    format: String,
+}
+
+/// Opens the log of this user.
+pub(super) fn open() -> Result<Log, String> {
+    let dir = state::dir(|n| std::env::var(n).ok()).ok_or("there is no HOME, so there is no audit log")?;
+    Log::open(&dir).map_err(|e| e.to_string())
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> Exit {
+    match show(&args) {
+        Ok(exit) => exit,
+        Err(why) => {
+            eprintln!("jess: {why}");
+            Exit::INTERNAL
+        }
+    }
+}
+
+fn show(args: &Args) -> Result<Exit, String> {
+    let log = open()?;
+    if args.verify {
+        return match log.verify() {
+            Ok(n) => {
+                println!("{n} records, none changed");
+                Ok(Exit::OK)
+            }
+            Err(why) => {
+                eprintln!("jess: {why}");
+                Ok(Exit::FINDINGS)
+            }
+        };
+    }
+    let fits = |want: &Option<String>, is: &str| want.as_deref().is_none_or(|w| w == is);
+    let mut records = log.records().map_err(|e| e.to_string())?;
+    records.retain(|r| {
+        fits(&args.session, &r.session_id) && fits(&args.verdict, &r.verdict) && fits(&args.tool, &r.tool)
+    });
+    let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
+    for record in records.iter().skip(skip) {
+        if args.format == "json" {
+            println!("{}", serde_json::to_string(record).unwrap_or_default());
+        } else {
+            println!("{}", line(record));
+        }
+    }
+    Ok(Exit::OK)
+}
+
+/// One record for a terminal. The fields come from events, so control characters are escaped.
+pub(super) fn line(r: &Record) -> String {
+    let text = format!("{} {:<6} {} {} {} {}", r.time, r.verdict, r.event, r.tool, r.rule, r.reason);
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

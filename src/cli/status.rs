@@ -1,0 +1,27 @@
+//! `jess status`: sessions and their labels.
+
+use crate::audit::state;
+use crate::exit::Exit;
+
+/// Show sessions and the labels raised on them.
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// Runs the command.
+pub fn run(_args: Args) -> Exit {
+    let Some(dir) = state::dir(|n| std::env::var(n).ok()) else {
+        eprintln!("jess: there is no HOME, so there are no sessions");
+        return Exit::INTERNAL;
+    };
+    for session in state::sessions(&dir) {
+        println!("{}", clean(&session));
+        for label in state::labels(&dir, &session) {
+            println!("  {} {} {}", label.leg, label.time, clean(&label.evidence));
+        }
+    }
+    Exit::OK
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

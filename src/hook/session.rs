@@ -1,0 +1,111 @@
+//! Labels of the session and the record of what was decided: the Rule of Two while the session runs.
+//!
+//! A rises when content from outside came in, B when sensitive material was used, C when something could leave. The
+//! call that would bring the third leg is asked about, with the evidence; see [`crate::policy::rule_of_two`].
+
+use super::{Session, seal};
+use crate::audit::state::{self, Label};
+use crate::audit::{Error, Log, Record};
+use crate::policy::{Decision, Verdict};
+
+impl Session<'_> {
+    /// What the labels say to a call that reaches out of the machine.
+    pub(super) fn triangle(&self) -> Decision {
+        let Some(dir) = self.env.state() else { return Decision::SILENT };
+        if let Err(why) = Log::open(&dir) {
+            return Decision::ask(
+                "rule_of_two.unknown",
+                format!("What this session has seen cannot be kept: {why}."),
+            );
+        }
+        let labels = state::labels(&dir, &self.event.session());
+        let evidence = |leg: char| labels.iter().rev().find(|l| l.leg == leg).map(|l| l.evidence.clone());
+        match (evidence('A'), evidence('B')) {
+            (Some(a), Some(b)) => Decision::ask(
+                "rule_of_two.third",
+                format!(
+                    "This session has read untrusted content ({a}) and used sensitive material ({b}); this call could carry \
+                     it out. A person has to agree, or start a new session for it."
+                ),
+            ),
+            _ => Decision::SILENT,
+        }
+    }
+
+    /// Labels that a finished call raises, on disk when this returns.
+    pub(super) fn raise_after(&self) -> Result<(), Error> {
+        let Some(dir) = self.env.state() else { return Ok(()) };
+        let tool = self.event.tool();
+        let mut legs: Vec<(char, String)> = Vec::new();
+        if let Some(origin) = self.outside() {
+            legs.push(('A', format!("{tool} {origin}")));
+        }
+        let may_matter =
+            matches!(tool, "Bash" | "Monitor" | "WebFetch" | "WebSearch" | "Read" | "Edit" | "Grep")
+                || tool.starts_with("mcp__");
+        if may_matter {
+            let (seen, reaches) =
+                crate::policy::judge_reaching(tool, self.event.input(), &self.scope, self.env.world());
+            // The call ran, so a person agreed to it.
+            if seen.rule.starts_with("secret.") {
+                legs.push(('B', format!("{tool}: {}", seen.reason)));
+            }
+            if reaches {
+                legs.push(('C', tool.to_owned()));
+                if tool == "Bash" {
+                    legs.push(('A', "Bash that talks to another machine".to_owned()));
+                }
+            }
+        }
+        if legs.is_empty() {
+            return Ok(());
+        }
+        // Without a usable directory every later call that reaches out is asked about.
+        if Log::open(&dir).is_err() {
+            return Ok(());
+        }
+        for (leg, evidence) in legs {
+            state::raise(&dir, &self.event.session(), &Label { leg, time: self.env.now(), evidence })?;
+        }
+        Ok(())
+    }
+
+    /// Puts a decision on record. A record that cannot be written is said on stderr and changes no verdict.
+    pub(super) fn record(&self, seen: &Decision) {
+        let verdict = match seen.verdict {
+            Verdict::Deny => "deny",
+            Verdict::Ask => "ask",
+            Verdict::None => "none",
+        };
+        self.append(verdict, seen.rule, &seen.reason);
+    }
+
+    pub(super) fn record_sealed(&self, seen: &seal::Seen) {
+        let reason = format!(
+            "{} bytes, {} secrets taken out, {} withheld, rules: {}",
+            seen.bytes,
+            seen.secrets,
+            seen.withheld,
+            seen.rules.join(" ")
+        );
+        self.append("sealed", "", &reason);
+    }
+
+    fn append(&self, verdict: &str, rule: &str, reason: &str) {
+        let Some(dir) = self.env.state() else { return };
+        let text = |key: &str| self.event.text(key).unwrap_or_default().chars().take(128).collect::<String>();
+        let record = Record {
+            time: self.env.now(),
+            session_id: self.event.session(),
+            tool_use_id: text("tool_use_id"),
+            event: self.event.name().chars().take(64).collect(),
+            tool: text("tool_name"),
+            verdict: verdict.to_owned(),
+            rule: rule.to_owned(),
+            reason: reason.to_owned(),
+        };
+        if let Err(why) = Log::open(&dir).and_then(|log| log.append(&record)) {
+            eprintln!("jess: {why}");
+        }
+    }
+}
