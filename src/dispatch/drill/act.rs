@@ -83,19 +83,22 @@ fn proxy(port: u16, text: &str) -> std::io::Result<String> {
     Ok(lossy(answer.get(..n).unwrap_or_default()))
 }
 
-/// A process that outlives its parents and says so in `file`, ten times a second.
+/// A process that outlives its parents and says so in `file`, a byte twenty times a second.
 fn daemon(file: &str) -> std::io::Result<String> {
     if !sys::detach()? {
+        // Left behind is only what runs.
+        while !std::path::Path::new(file).exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         return Ok("left behind".into());
     }
     if !sys::detach()? {
         std::process::exit(0);
     }
     let started = std::time::Instant::now();
-    let mut beat = 0u32;
+    let mut file = std::fs::File::options().append(true).create(true).open(file)?;
     while started.elapsed() < DAEMON_LIFE {
-        beat += 1;
-        std::fs::write(file, beat.to_string())?;
+        file.write_all(b".")?;
         std::thread::sleep(Duration::from_millis(50));
     }
     std::process::exit(0)
