@@ -104,8 +104,12 @@ pub fn render(audits: &[Audit]) -> String {
         let verdict = audit.verdict.name();
         let _ = writeln!(out, "{verdict:16}  {:width$}  {legs}  {}", audit.name, audit.tools.join(" "));
         if audit.verdict >= Verdict::NeedsTightening {
-            audit.reasons.iter().for_each(|r| drop(writeln!(out, "    why  {r}")));
-            audit.fixes.iter().for_each(|f| drop(writeln!(out, "    fix  {f}")));
+            for reason in &audit.reasons {
+                let _ = writeln!(out, "    why  {reason}");
+            }
+            for fix in &audit.fixes {
+                let _ = writeln!(out, "    fix  {fix}");
+            }
         }
     }
     out
