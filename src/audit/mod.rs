@@ -8,7 +8,7 @@ pub mod state;
 
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -140,8 +140,8 @@ impl Log {
             let path = self.path();
             let io = |source| Error::Io { path: path.clone(), source };
             let key = self.key()?;
-            let (mut count, mut before) = self.head();
             let mut file = self.file("audit.jsonl")?;
+            let (mut count, mut before) = last_line(&mut file, self.head()).map_err(io)?;
             if file.metadata().map_err(io)?.len() > ROTATE {
                 fs::rename(&path, self.dir.join("audit.jsonl.1")).map_err(io)?;
                 (count, before) = (0, String::new());
@@ -184,8 +184,11 @@ impl Log {
             let path = self.path();
             let key = self.key()?;
             let text = fs::read_to_string(&path).unwrap_or_default();
+            let head = self.head();
             let mut before = String::new();
             let mut count = 0;
+            // A process that was killed after its line and before the head leaves the head behind by lines, never ahead.
+            let mut met = head.0 == 0;
             for (i, line) in text.lines().enumerate() {
                 let broken = || Error::Broken { path: path.clone(), line: i + 1 };
                 let (body, mac) = line.rsplit_once(",\"mac\":\"").ok_or_else(broken)?;
@@ -195,13 +198,40 @@ impl Log {
                 }
                 mac.clone_into(&mut before);
                 count += 1;
+                met |= head == (count, before.clone());
             }
-            if self.head() != (count, before) && (count > 0 || self.dir.join("head").exists()) {
+            if !met {
                 return Err(Error::Cut { path: path.clone() });
             }
             Ok(count)
         })
     }
+}
+
+/// Number of lines and the last one's `mac`. A line that a killed process did not finish is taken off.
+fn last_line(file: &mut File, head: (usize, String)) -> io::Result<(usize, String)> {
+    const TAIL: u64 = 16 * 1024;
+    let len = file.metadata()?.len();
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(len.saturating_sub(TAIL)))?;
+    file.take(TAIL).read_to_end(&mut tail)?;
+    let end = tail.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    if end < tail.len() {
+        file.set_len(len - (tail.len() - end) as u64)?;
+    }
+    let text = String::from_utf8_lossy(tail.get(..end).unwrap_or_default()).into_owned();
+    let Some(line) = text.lines().last() else { return Ok((0, String::new())) };
+    let mac = line
+        .rsplit_once(",\"mac\":\"")
+        .and_then(|(_, m)| m.strip_suffix("\"}"))
+        .unwrap_or_default()
+        .to_owned();
+    if mac == head.1 {
+        return Ok(head);
+    }
+    file.seek(SeekFrom::Start(0))?;
+    let lines = BufReader::new(&*file).lines().count();
+    Ok((lines, mac))
 }
 
 /// HMAC-SHA256 (RFC 2104) in hexadecimal, over parts with their lengths in front.
@@ -253,6 +283,18 @@ mod tests {
             fs::write(log.path(), lines.join("\n") + "\n").unwrap();
             assert!(log.verify().is_err());
         }
+    }
+
+    #[test]
+    fn a_process_killed_while_writing_breaks_nothing() {
+        let (_dir, log) = log_of(3);
+        let head = fs::read_to_string(log.dir.join("head")).unwrap();
+        log.append(&Record { tool: "T3".into(), ..Record::default() }).unwrap();
+        fs::write(log.dir.join("head"), head).unwrap();
+        assert_eq!(log.verify().unwrap(), 4, "killed between the line and the head");
+        OpenOptions::new().append(true).open(log.path()).unwrap().write_all(b"{\"time\":1,\"sess").unwrap();
+        log.append(&Record { tool: "T4".into(), ..Record::default() }).unwrap();
+        assert_eq!(log.verify().unwrap(), 5, "killed in the middle of a line");
     }
 
     #[test]

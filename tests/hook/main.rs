@@ -1,6 +1,7 @@
 //! What the hook says to tool calls: dangerous ones are stopped, ordinary ones meet silence, broken ones are denied.
 
 mod dangerous;
+mod fuzz;
 mod ordinary;
 mod protocol;
 mod tools;
