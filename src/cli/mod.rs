@@ -4,9 +4,14 @@ mod allowlist;
 mod dispatch;
 mod drill;
 mod gate;
+pub mod check;
+mod dispatch;
+mod drill;
+mod explain;
 mod hook;
 mod log;
 mod rpc;
+mod rules;
 mod run;
 mod seal;
 mod status;
@@ -26,6 +31,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Check(check::Args),
+    Rules(rules::Args),
+    Explain(explain::Args),
     Hook(hook::Args),
     Gate(gate::Args),
     Rpc(rpc::Args),
@@ -51,6 +59,9 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     let hook = args.get(1).is_some_and(|a| a == "hook");
     match Cli::try_parse_from(args) {
         Ok(cli) => match cli.command {
+            Command::Check(args) => check::run(args),
+            Command::Rules(args) => rules::run(args),
+            Command::Explain(args) => explain::run(args),
             Command::Hook(args) => hook::run(args),
             Command::Gate(args) => gate::run(args),
             Command::Seal(args) => seal::run(args),

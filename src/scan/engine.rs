@@ -142,6 +142,11 @@ impl Engine {
         Ok(b.finish())
     }
 
+    /// The built-in rules.
+    pub fn catalogue(&self) -> &'static [rule::RuleDef] {
+        rule::RULES
+    }
+
     /// Everything found in `text`, in order of place. Linear in the length of the text.
     pub fn scan<T: ScanText + ?Sized>(&self, text: &T) -> Vec<Finding> {
         self.scan_bytes(text.bytes())

@@ -14,6 +14,8 @@
 //! assert!(findings.iter().any(|f| f.rule == "RO001"));
 //! ```
 
+pub mod baseline;
+mod context;
 mod decode;
 mod decoders;
 mod engine;
@@ -24,13 +26,17 @@ mod fold;
 mod joins;
 #[doc(hidden)]
 pub mod model;
+mod preflight;
+pub mod report;
 mod rule;
 mod shape;
 mod token;
+pub mod walk;
 
 pub use engine::{Engine, MAX_FINDINGS, ScanText};
 pub use finding::{Context, Finding, Severity};
-pub use rule::{PatternFile, Rule, RuleError, builtin_files};
+pub use preflight::{Preflight, preflight, preflight_bytes};
+pub use rule::{PatternFile, Rule, RuleDef, RuleError, builtin_files};
 pub use shape::ShapeError;
 
 #[cfg(test)]

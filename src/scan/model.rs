@@ -75,7 +75,13 @@ impl<'a> Model<'a> {
     }
 
     /// Calls `found` for each window at or above `threshold`.
-    pub fn windows(&self, text: &[u8], tokens: &[Token], threshold: i32, mut found: impl FnMut(Window)) {
+    pub(crate) fn windows(
+        &self,
+        text: &[u8],
+        tokens: &[Token],
+        threshold: i32,
+        mut found: impl FnMut(Window),
+    ) {
         let mut sums = [0i32; STEPS];
         let mut state = State::default();
         let mut step = 0;
@@ -102,7 +108,13 @@ impl<'a> Model<'a> {
     }
 
     /// The `n` n-grams that add most to the window, with their weights, as the text has them.
-    pub fn explain(&self, text: &[u8], tokens: &[Token], window: Window, n: usize) -> Vec<(String, i32)> {
+    pub(crate) fn explain(
+        &self,
+        text: &[u8],
+        tokens: &[Token],
+        window: Window,
+        n: usize,
+    ) -> Vec<(String, i32)> {
         let mut state = State::default();
         let mut all: Vec<(String, i32)> = Vec::new();
         for (i, t) in tokens.iter().enumerate().take(window.last).skip(window.first.saturating_sub(2)) {
