@@ -1,13 +1,11 @@
 //! The command line: one file per subcommand, arguments and printing only.
 
 mod allowlist;
-mod dispatch;
-mod drill;
-mod gate;
 pub mod check;
 mod dispatch;
 mod drill;
 mod explain;
+mod gate;
 mod hook;
 mod log;
 mod rpc;

@@ -39,11 +39,9 @@ fn every_rule_is_complete_and_has_an_id_of_its_own() {
     for file in files() {
         for r in file.rules {
             assert!(ids.insert(r.id.clone()), "{} twice", r.id);
-            assert!(
-                r.examples.len() >= 3 && r.near_misses.len() >= 3,
-                "{} needs three examples of each kind",
-                r.id
-            );
+            // What the model finds is measured, not listed.
+            let enough = r.examples.len() >= 3 && r.near_misses.len() >= 3;
+            assert!(enough || r.id.starts_with("LM"), "{} needs three examples of each kind", r.id);
             assert!(
                 !r.message.is_empty() && !r.remediation.is_empty() && !r.references.is_empty(),
                 "{}",
