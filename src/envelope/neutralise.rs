@@ -204,7 +204,7 @@ impl<'a> Pass<'a> {
 
     fn word_before(&self, at: usize) -> bool {
         let head = self.text.get(..at).unwrap_or_default();
-        head.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_')
+        head.chars().rev().find(|c| !invisible(*c)).is_some_and(|c| c.is_alphanumeric() || c == '_')
     }
 
     /// Does a boundary's tag start here? `open` is the `<`, `from` is what follows it.

@@ -21,6 +21,9 @@ use std::borrow::Cow;
 /// What stands where auto-fetching markup stood.
 pub const MARKER: &str = "[REDACTED-AUTOFETCH-MARKUP]";
 
+/// Scans before the parsers' reading.
+const SCANS: usize = 4;
+
 /// What may stay.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
@@ -50,11 +53,17 @@ pub fn redact_autofetch(text: &str) -> (Cow<'_, str>, usize) {
 
 /// [`redact_autofetch`] under a policy for links.
 pub fn redact_autofetch_with<'a>(text: &'a str, policy: &Policy) -> (Cow<'a, str>, usize) {
-    let text = delete_bypass(text);
-    let (text, found) = match scan(&text, policy) {
-        ranges if ranges.is_empty() => (text, 0),
-        ranges => (Cow::Owned(replace(&text, &ranges)), ranges.len()),
-    };
+    let mut text = delete_bypass(text);
+    let mut found = 0;
+    // Taking one construct out can open another that it was part of.
+    for _ in 0..SCANS {
+        let ranges = scan(&text, policy);
+        if ranges.is_empty() {
+            break;
+        }
+        found += ranges.len();
+        text = Cow::Owned(replace(&text, &ranges));
+    }
     if !confirm::worth_reading(&text) {
         return (text, found);
     }
