@@ -1,0 +1,124 @@
+//! What an attempt is.
+
+use crate::plant::Plant;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+/// The place where one attempt happens, as both sides see it.
+///
+/// | below `base` | under `jess run` |
+/// |---|---|
+/// | `work/` | granted for writing |
+/// | `lib/` | granted for reading |
+/// | `outside/`, `home/` | not granted |
+pub struct Scene {
+    pub base: PathBuf,
+    /// What the plant tells the play (ports, process ids).
+    pub words: HashMap<String, String>,
+    /// What the play must not get. Empty on the play's side.
+    pub secret: String,
+}
+
+impl Scene {
+    pub fn work(&self, name: &str) -> PathBuf {
+        self.base.join("work").join(name)
+    }
+    pub fn lib(&self, name: &str) -> PathBuf {
+        self.base.join("lib").join(name)
+    }
+    pub fn outside(&self, name: &str) -> PathBuf {
+        self.base.join("outside").join(name)
+    }
+    pub fn word(&self, name: &str) -> &str {
+        self.words.get(name).map_or("", String::as_str)
+    }
+    pub fn number(&self, name: &str) -> i64 {
+        self.word(name).parse().unwrap_or(-1)
+    }
+}
+
+/// Who plays the control.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// The user who runs the tests.
+    User,
+    /// The same, with every capability in namespaces of its own.
+    Namespaced,
+    /// Root.
+    Root,
+}
+
+/// What an attempt brought back, or why not.
+pub type Played = Result<String, String>;
+
+/// What a run looks like from outside.
+pub struct Ran {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub played: Option<Played>,
+    pub stderr: String,
+}
+
+/// How success is seen.
+pub enum Sign {
+    /// The play returned `Ok`.
+    Returned,
+    /// What the play brought back holds the secret.
+    Loot,
+    /// This looks at the host after the run.
+    Effect(fn(&Scene, &mut Plant, &Ran) -> bool),
+}
+
+pub struct Attempt {
+    pub name: &'static str,
+    pub control: Control,
+    /// Prepares the host. The plant lives until the verdict.
+    pub plant: fn(&Scene) -> Plant,
+    /// Runs inside, and as the control outside.
+    pub play: fn(&Scene) -> Played,
+    pub sign: Sign,
+    /// Whether being killed by the filter (SIGSYS) is a way to fail.
+    pub may_be_killed: bool,
+}
+
+/// An attempt that succeeds if `play` returns `Ok`.
+pub fn returns(name: &'static str, play: fn(&Scene) -> Played) -> Attempt {
+    Attempt {
+        name,
+        control: Control::User,
+        plant: |_| Plant::default(),
+        play,
+        sign: Sign::Returned,
+        may_be_killed: false,
+    }
+}
+
+/// An attempt that succeeds if what `play` brings back holds the scene's secret.
+pub fn loots(name: &'static str, play: fn(&Scene) -> Played) -> Attempt {
+    Attempt { sign: Sign::Loot, ..returns(name, play) }
+}
+
+/// An attempt that succeeds if `seen` says so.
+pub fn effects(
+    name: &'static str,
+    play: fn(&Scene) -> Played,
+    seen: fn(&Scene, &mut Plant, &Ran) -> bool,
+) -> Attempt {
+    Attempt { sign: Sign::Effect(seen), ..returns(name, play) }
+}
+
+impl Attempt {
+    pub fn planted(self, plant: fn(&Scene) -> Plant) -> Attempt {
+        Attempt { plant, ..self }
+    }
+    pub fn namespaced(self) -> Attempt {
+        Attempt { control: Control::Namespaced, ..self }
+    }
+    pub fn as_root(self) -> Attempt {
+        Attempt { control: Control::Root, ..self }
+    }
+    pub fn may_be_killed(self) -> Attempt {
+        Attempt { may_be_killed: true, ..self }
+    }
+}
