@@ -7,5 +7,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod dispatch;
 mod hooks;
 mod round_trip;
