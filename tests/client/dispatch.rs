@@ -36,7 +36,7 @@ fn a_summary_comes_back_as_a_report_and_the_key_arrives_only_at_the_model() {
         let place = client::Place::new();
         place.write("README.md", "A library for counting.\n");
         let model = ScriptedModel::start(Script::turns([
-            Turn::of([tool("Bash", json!({"command": "cat README.md; env"}))]),
+            Turn::of([tool("Bash", json!({"command": "cat README.md"}))]),
             Turn::of([text("It counts.")]),
         ]))
         .unwrap();
