@@ -112,7 +112,7 @@ const ABSENT: &[c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 const HIGHEST_KNOWN: u32 = 469;
 
 /// The set-user-id and set-group-id bits: files made by the command keep the owner's identity outside.
-const SETID: u32 = (libc::S_ISUID | libc::S_ISGID) as u32;
+const SETID: u32 = libc::S_ISUID | libc::S_ISGID;
 
 const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS

@@ -82,7 +82,7 @@ impl Canaries {
             segment: word("segment")?,
             key: word("keyring")?,
             locked: word("locked")?,
-            size: 100_000 + (u64::from(noise[16]) << 8 | u64::from(noise[17])),
+            size: 100_000 + u64::from(u16::from_be_bytes([noise[16], noise[17]])),
             shaped: format!("AKIA{tail}"),
         })
     }
