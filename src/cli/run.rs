@@ -35,6 +35,13 @@ pub struct Args {
 /// Runs the command and exits with its status.
 pub fn run(args: Args) -> Exit {
     let report_to = args.report.clone();
+    if let Some(path) = report_to.as_deref().filter(|path| is_writable_inside(path, &args.rw)) {
+        let path = path.display();
+        eprintln!(
+            "jess run: writing the report to {path}: the command could forge it there; choose a --report outside --rw"
+        );
+        return Exit::USAGE;
+    }
     // Opened before anything runs, so that a report that can't be written stops the run, not its result.
     let report_file = match report_to.as_deref().map(std::fs::File::create).transpose() {
         Ok(file) => file,
@@ -127,6 +134,17 @@ fn set_variable(environment: &mut Vec<(OsString, OsString)>, variable: &OsString
     }
 }
 
+/// Whether the file at `path` is below a writable grant: a link that a command left there would lead anywhere, and
+/// the command could write the report itself.
+fn is_writable_inside(path: &Path, rw: &[PathBuf]) -> bool {
+    let Ok(path) = std::path::absolute(path) else { return true };
+    let real = path.canonicalize().ok();
+    let place = path.parent().and_then(|dir| dir.canonicalize().ok());
+    rw.iter()
+        .filter_map(|grant| grant.canonicalize().ok())
+        .any(|grant| real.iter().chain(&place).any(|p| p.starts_with(&grant)) || path.starts_with(&grant))
+}
+
 fn is_granted(dir: &Path, grants: &[Grant]) -> bool {
     grants.iter().filter_map(|g| g.path.canonicalize().ok()).any(|granted| dir.starts_with(granted))
 }
@@ -138,4 +156,27 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|d| !d.is_zero() && *d <= Duration::from_secs(366 * 86400))
         .ok_or_else(|| "must be above 0 and at most a year".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_below_a_writable_grant_is_noticed_through_links_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["rw", "other"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        std::fs::write(at("rw/file"), "").unwrap();
+        std::os::unix::fs::symlink(at("rw"), at("alias")).unwrap();
+        std::os::unix::fs::symlink(at("rw/file"), at("other/link")).unwrap();
+        let rw = [at("rw")];
+        for inside in ["rw/new", "rw/file", "alias/new", "other/link"] {
+            assert!(is_writable_inside(&at(inside), &rw), "{inside}");
+        }
+        assert!(!is_writable_inside(&at("other/new"), &rw));
+        assert!(!is_writable_inside(&at("rw-beside"), &rw));
+    }
 }

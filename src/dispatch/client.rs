@@ -19,6 +19,10 @@ const MANAGED_SETTINGS: &str = "/etc/claude-code/managed-settings.json";
 /// Tools that Claude Code offers when the command line names none.
 const DEFAULT_TOOLS: [&str; 5] = ["Bash", "Edit", "Glob", "Read", "Write"];
 
+/// Arguments of Claude Code that bring tools along, or settings and agents that can allow any.
+const OPENING: [&str; 6] =
+    ["--mcp-config", "--settings", "--agents", "--plugin-dir", "--plugin-url", "--chrome"];
+
 /// The agent's program, found on this host.
 #[derive(Debug)]
 pub struct Client {
@@ -73,23 +77,43 @@ impl Client {
         if self.program.starts_with("/usr") {
             return Vec::new();
         }
-        // A script brings its neighbours along; a binary is alone.
-        let parent = self.program.parent().filter(|_| self.script);
-        vec![parent.unwrap_or(&self.program).to_path_buf()]
+        // A script of a package brings its neighbours along; a binary, and a script that lies about, is alone.
+        let package = self.program.parent().filter(|dir| self.script && is_package(dir));
+        vec![package.unwrap_or(&self.program).to_path_buf()]
     }
 
     /// The tools that the command line asks for, in the client's spelling. A command that is no client counts as a shell.
-    pub fn tools(&self) -> Vec<String> {
+    ///
+    /// Without `--tools`, where nothing is asked before a call (no permission checks, or the target's own settings
+    /// with `trust_repo`), every tool of the client counts, as `*`.
+    pub fn tools(&self, trust_repo: bool) -> Vec<String> {
         if !self.is_claude() {
             return vec!["Bash".to_owned()];
         }
         let mut tools = Vec::new();
         let mut taking = false;
         let mut replaced = false;
+        let mut unasked = trust_repo;
+        let mut mode_follows = false;
         for argument in self.command.iter().skip(1) {
             let text = argument.to_string_lossy();
             let (flag, value) = text.split_once('=').map_or((&*text, None), |(f, v)| (f, Some(v)));
+            let mode = if std::mem::take(&mut mode_follows) { Some(&*text) } else { None };
             match flag {
+                _ if mode.is_some() => unasked |= mode.is_some_and(is_unasked_mode),
+                "--dangerously-skip-permissions" | "--allow-dangerously-skip-permissions" => {
+                    unasked = true;
+                    taking = false;
+                }
+                "--permission-mode" => {
+                    unasked |= value.is_some_and(is_unasked_mode);
+                    mode_follows = value.is_none();
+                    taking = false;
+                }
+                _ if OPENING.contains(&flag) => {
+                    tools.push("*".to_owned());
+                    taking = false;
+                }
                 "--tools" | "--allowedTools" | "--allowed-tools" => {
                     replaced |= flag == "--tools";
                     taking = value.is_none();
@@ -102,6 +126,9 @@ impl Client {
         }
         if !replaced {
             tools.extend(DEFAULT_TOOLS.map(str::to_owned));
+            if unasked {
+                tools.push("*".to_owned());
+            }
         }
         tools
     }
@@ -140,6 +167,19 @@ impl Client {
             }
         }
     }
+}
+
+/// Modes in which the client does not ask before a call that no rule allows.
+fn is_unasked_mode(mode: &str) -> bool {
+    !matches!(mode, "default" | "manual" | "plan" | "acceptEdits" | "dontAsk")
+}
+
+/// Whether `dir` holds one package and nothing else of the operator's: a manifest, and it is not a home or above one.
+fn is_package(dir: &Path) -> bool {
+    let above_home = std::env::var_os("HOME")
+        .and_then(|home| Path::new(&home).canonicalize().ok())
+        .is_none_or(|home| home.starts_with(dir));
+    !above_home && dir.join("package.json").is_file()
 }
 
 /// Splits a list of tools at commas and spaces that are not in parentheses.
@@ -219,15 +259,55 @@ mod tests {
     #[test]
     fn the_requested_tools_are_read_in_every_spelling() {
         let named = client(&["/x/claude", "--tools", "Read,Bash(git log:*, x)", "Grep", "-p", "hi"]);
-        assert_eq!(named.tools(), ["Read", "Bash(git log:*, x)", "Grep"]);
+        assert_eq!(named.tools(false), ["Read", "Bash(git log:*, x)", "Grep"]);
         let allowed = client(&["/x/claude", "-p", "hi", "--allowedTools=WebFetch"]);
-        assert_eq!(allowed.tools()[0], "WebFetch");
-        assert!(allowed.tools().contains(&"Bash".to_owned()), "the default tools stay");
+        assert_eq!(allowed.tools(false)[0], "WebFetch");
+        assert!(allowed.tools(false).contains(&"Bash".to_owned()), "the default tools stay");
     }
 
     #[test]
     fn another_program_counts_as_a_shell() {
-        assert_eq!(client(&["/bin/true"]).tools(), ["Bash"]);
+        assert_eq!(client(&["/bin/true"]).tools(false), ["Bash"]);
+    }
+
+    #[test]
+    fn arguments_that_let_any_tool_run_count_as_every_tool() {
+        let every = |more: &[&str], trust| {
+            let command = [&["/x/claude", "-p", "hi"], more].concat();
+            client(&command).tools(trust).contains(&"*".to_owned())
+        };
+        for open in [
+            &["--dangerously-skip-permissions"][..],
+            &["--permission-mode", "bypassPermissions"],
+            &["--permission-mode=auto"],
+            &["--mcp-config", "/x.json"],
+            &["--mcp-config=/x.json", "--tools", "Read"],
+            &["--settings", "{}"],
+            &["--agents={}"],
+            &["--allowedTools", "Read", "--dangerously-skip-permissions"],
+        ] {
+            assert!(every(open, false), "{open:?}");
+        }
+        assert!(every(&[], true), "the target's settings may allow any tool");
+        for closed in [
+            &[][..],
+            &["--permission-mode", "plan"],
+            &["--permission-mode", "acceptEdits", "--allowedTools", "Read"],
+            &["--tools", "Read,Bash", "--dangerously-skip-permissions"],
+        ] {
+            assert!(!every(closed, false), "{closed:?}");
+        }
+    }
+
+    #[test]
+    fn a_script_brings_its_package_along_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("agent");
+        std::fs::write(&program, "#!/bin/sh\n").unwrap();
+        let client = Client { program: program.clone(), command: vec!["agent".into()], script: true };
+        assert_eq!(client.grants(), [program.as_path()]);
+        std::fs::write(dir.path().join("package.json"), "{}").unwrap();
+        assert_eq!(client.grants(), [dir.path()]);
     }
 
     #[test]

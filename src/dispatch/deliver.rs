@@ -3,7 +3,8 @@
 use crate::gate::{self, Finding};
 use crate::untrusted::Untrusted;
 use crate::{egress, sandbox, sanitise};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,9 @@ struct FindingReport {
     kind: String,
 }
 
+/// What is in the place of a report, set aside under this ending.
+const ASIDE: &str = ".from-agent";
+
 /// Gates the answer and everything under `out`, and writes both reports there. With `on` false (the drill) nothing is gated.
 pub fn deliver(
     out: &Path,
@@ -77,6 +81,9 @@ pub fn deliver(
     let answer = Untrusted::new(String::from_utf8_lossy(answer.inspect()).into_owned());
     let (text, findings) = if on {
         let mut findings = gate::check_text(ANSWER, &answer);
+        if run.output.as_ref().is_some_and(|o| o.stdout.passed < o.stdout.written) {
+            findings.push(Finding { file: ANSWER.into(), line: 0, kind: "too-large".into() });
+        }
         findings.extend(gate::check_tree(out)?);
         (printable(&gate::redact(&answer)), findings)
     } else {
@@ -128,8 +135,10 @@ fn printable(text: &str) -> String {
 
 /// Replaces `name` by a new file. A link of the agent's in its place is replaced, never followed.
 fn write(directory: &rustix::fd::OwnedFd, name: &str, content: &[u8]) -> rustix::io::Result<()> {
-    let fresh = format!(".{name}.{}", rustix::process::getpid().as_raw_pid());
-    let _ = rustix::fs::unlinkat(directory, &fresh, AtFlags::empty());
+    // A name that the agent can't have taken.
+    let mut random = [0u8; 8];
+    getrandom::fill(&mut random).map_err(|_| Errno::IO)?;
+    let fresh = format!(".{name}.{:016x}", u64::from_ne_bytes(random));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, &fresh, flags, Mode::from_raw_mode(0o644))?;
     let mut rest = content;
@@ -137,9 +146,28 @@ fn write(directory: &rustix::fd::OwnedFd, name: &str, content: &[u8]) -> rustix:
         let n = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
         rest = rest.get(n..).unwrap_or_default();
     }
-    rustix::fs::renameat(directory, &fresh, directory, name).inspect_err(|_| {
+    let rename = || match rustix::fs::renameat(directory, &fresh, directory, name) {
+        // A directory of the agent's: it was looked at, and stays, under another name.
+        Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
+            set_aside(directory, name)?;
+            rustix::fs::renameat(directory, &fresh, directory, name)
+        }
+        other => other,
+    };
+    rename().inspect_err(|_| {
         let _ = rustix::fs::unlinkat(directory, &fresh, AtFlags::empty());
     })
+}
+
+fn set_aside(directory: &rustix::fd::OwnedFd, name: &str) -> rustix::io::Result<()> {
+    for n in 0..1000 {
+        let aside = format!("{name}{ASIDE}-{n}");
+        match rustix::fs::renameat_with(directory, name, directory, &aside, RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => {}
+            other => return other,
+        }
+    }
+    Err(Errno::EXIST)
 }
 
 #[cfg(test)]
@@ -156,6 +184,17 @@ mod tests {
         write(&fd, REPORT, b"new").unwrap();
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "keep");
         assert_eq!(std::fs::read_to_string(dir.path().join(REPORT)).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_directory_in_the_place_of_the_report_is_set_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join(REPORT).join("inner")).unwrap();
+        std::fs::create_dir(dir.path().join(format!("{REPORT}{ASIDE}-0"))).unwrap();
+        let fd = rustix::fs::open(dir.path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        write(&fd, REPORT, b"new").unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join(REPORT)).unwrap(), "new");
+        assert!(dir.path().join(format!("{REPORT}{ASIDE}-1/inner")).is_dir());
     }
 
     #[test]

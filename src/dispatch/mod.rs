@@ -33,6 +33,9 @@ use std::time::Duration;
 /// The model's API where the operator's environment names none.
 const DEFAULT_MODEL_URL: &str = "https://api.anthropic.com";
 
+/// Bytes of each of the agent's output streams that are kept: an answer, not a data channel. They are held in memory.
+const OUTPUT_MAX: u64 = 4 << 20;
+
 /// Variables that may hold the operator's key, in the order in which they count.
 const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
@@ -190,7 +193,7 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
     if switches.rule_of_two {
         check_rule_of_two(&client, request, switches)?;
     }
-    let stdin = prompt::seal(&request.untrusted, switches.envelope)?;
+    let stdin = prompt::seal(&request.untrusted, &request.repo, switches.envelope)?;
     let needs_model = client.is_claude();
     let has_key = KEYS.iter().any(|name| sandbox::env::process_has(name));
     if needs_model && !has_key {
@@ -267,7 +270,7 @@ fn check_trust(repo: &Path, trust_repo: bool) -> Result<(), Error> {
 }
 
 fn check_rule_of_two(client: &Client, request: &Request, switches: &Switches) -> Result<(), Error> {
-    let tools = client.tools();
+    let tools = client.tools(request.trust_repo);
     let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
     let mut legs = rule_of_two::legs_of_tools(&tools);
     legs.a = true;
@@ -311,7 +314,7 @@ fn spec(
         grants,
         inject: client::inject(switches).map_err(Error::OwnProgram)?,
         net: Net::Listener(PORT),
-        limits: Limits::default(),
+        limits: Limits { output_bytes: OUTPUT_MAX, ..Limits::default() },
         stdin: stdin.map_or(Stdin::Null, |text| Stdin::Bytes(text.into_bytes())),
         output: Output::Captured,
         timeout: request.timeout,

@@ -36,8 +36,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Every finding in one document; `name` stands as the file in each: secrets, plain and encoded, and auto-fetching
-/// markup. Linear in the input.
+/// Findings of one document, or of one tree, that are listed; where there are more, the last says so
+/// (`too-many-findings`).
+pub const MAX_FINDINGS: usize = 1000;
+
+/// Every finding in one document, at most [`MAX_FINDINGS`] and one; `name` stands as the file in each: secrets, plain
+/// and encoded, and auto-fetching markup. Linear in the input.
 pub fn check_text(name: &str, text: &Untrusted<impl AsRef<str>>) -> Vec<Finding> {
     check_document(name, text, None, &envelope::Policy::default())
 }
@@ -56,15 +60,20 @@ pub fn check_document(
     let mut lines = Lines::new(text);
     let mut findings: Vec<Finding> = found
         .into_iter()
+        .take(MAX_FINDINGS + 1)
         .map(|(start, kind)| Finding { file: name.into(), line: lines.of(start), kind })
         .collect();
     let fetching = envelope::autofetch_lines(text, policy);
-    findings.extend(fetching.into_iter().map(|line| Finding {
+    findings.extend(fetching.into_iter().take(MAX_FINDINGS + 1).map(|line| Finding {
         file: name.into(),
         line,
         kind: "autofetch".into(),
     }));
     findings.sort_by_key(|f| f.line);
+    if findings.len() > MAX_FINDINGS {
+        findings.truncate(MAX_FINDINGS);
+        findings.push(Finding { file: name.into(), line: 0, kind: "too-many-findings".into() });
+    }
     findings
 }
 
@@ -153,6 +162,22 @@ mod tests {
             check_text("report.md", &Untrusted::new(format!("ok\ntoken {token}\n![x](http://e/)\n")));
         let shown: Vec<String> = findings.iter().map(Finding::to_string).collect();
         assert_eq!(shown, ["report.md:2: secret:github-token", "report.md:3: autofetch"]);
+    }
+
+    #[test]
+    fn markup_spread_over_lines_is_found() {
+        let findings = check_text("x", &Untrusted::new("a\n<img\nsrc=http://e/s>\n"));
+        assert_eq!(findings.len(), 1);
+        assert!(check_text("x", &Untrusted::new("a\n<b\nclass=c>\n")).is_empty());
+    }
+
+    #[test]
+    fn a_flood_of_findings_is_bounded_and_says_so() {
+        let at_the_bound = check_text("x", &Untrusted::new("![x](http://e/)\n".repeat(MAX_FINDINGS)));
+        assert_eq!(at_the_bound.len(), MAX_FINDINGS);
+        let beyond = check_text("x", &Untrusted::new("![x](http://e/)\n".repeat(MAX_FINDINGS + 1)));
+        assert_eq!(beyond.len(), MAX_FINDINGS + 1);
+        assert_eq!(beyond.last().map(|f| f.kind.as_str()), Some("too-many-findings"));
     }
 
     #[test]

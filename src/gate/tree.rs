@@ -3,7 +3,7 @@
 //! Every directory is opened relative to its parent's descriptor and no link is ever followed, so nothing that is
 //! swapped in meanwhile leads out of the tree. Anything that is neither a regular file nor a directory is a finding.
 
-use super::{Finding, check_text};
+use super::{Finding, MAX_FINDINGS, check_text};
 use crate::untrusted::Untrusted;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
@@ -16,6 +16,8 @@ const MAX_DEPTH: usize = 64;
 const MAX_ENTRIES: usize = 100_000;
 /// Bytes of one file that are read; a longer one is a finding.
 const MAX_FILE: u64 = 64 << 20;
+/// Bytes of all files together that are read; more end the walk with a finding.
+const MAX_TOTAL: u64 = 512 << 20;
 
 /// The tree could not be looked at.
 #[derive(Debug, thiserror::Error)]
@@ -33,12 +35,13 @@ pub enum Error {
 /// Every finding in the files under `dir`.
 ///
 /// Links, fifos, devices, sockets, what cannot be read, and what is beyond the bounds (depth 64, 100,000 entries,
-/// 64 MiB a file) are findings, so that "nothing found" means "everything looked at".
+/// 64 MiB a file, 512 MiB together, [`super::MAX_FINDINGS`] findings) are findings, so that "nothing found" means
+/// "everything looked at". Names are looked at as content is.
 pub fn check_tree(dir: &Path) -> Result<Vec<Finding>, Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let root = rustix::fs::open(dir, flags, Mode::empty())
         .map_err(|e| Error::Open { path: dir.to_path_buf(), source: e.into() })?;
-    let mut walk = Walk { findings: Vec::new(), entries: 0 };
+    let mut walk = Walk { findings: Vec::new(), entries: 0, bytes: 0, ended: false };
     walk.directory(root, PathBuf::new(), 0);
     Ok(walk.findings)
 }
@@ -46,11 +49,36 @@ pub fn check_tree(dir: &Path) -> Result<Vec<Finding>, Error> {
 struct Walk {
     findings: Vec<Finding>,
     entries: usize,
+    bytes: u64,
+    /// A bound of the whole walk was met: nothing more is looked at.
+    ended: bool,
 }
 
 impl Walk {
     fn about(&mut self, file: PathBuf, kind: &str) {
         self.findings.push(Finding { file, line: 0, kind: kind.to_string() });
+        if self.findings.len() >= MAX_FINDINGS && !self.ended {
+            self.end(PathBuf::new(), "too-many-findings");
+        }
+    }
+
+    fn end(&mut self, file: PathBuf, kind: &str) {
+        self.ended = true;
+        self.about(file, kind);
+    }
+
+    /// The findings in one text about `file`.
+    fn text(&mut self, file: &Path, text: &str, whole: bool) {
+        for finding in check_text("", &Untrusted::new(text)) {
+            if self.ended {
+                return;
+            }
+            let line = if whole { 0 } else { finding.line };
+            self.findings.push(Finding { file: file.to_path_buf(), line, ..finding });
+            if self.findings.len() >= MAX_FINDINGS {
+                self.end(PathBuf::new(), "too-many-findings");
+            }
+        }
     }
 
     fn directory(&mut self, fd: OwnedFd, path: PathBuf, depth: usize) {
@@ -66,13 +94,21 @@ impl Walk {
                 Err(_) => return self.about(path, "unreadable"),
             }
             if self.entries + names.len() > MAX_ENTRIES {
-                return self.about(path, "too-many-entries");
+                return self.end(path, "too-many-entries");
             }
         }
         self.entries += names.len();
         names.sort();
         for name in names {
-            let child = path.join(std::ffi::OsStr::new(&*String::from_utf8_lossy(name.to_bytes())));
+            if self.ended {
+                return;
+            }
+            let shown = String::from_utf8_lossy(name.to_bytes());
+            let child = path.join(std::ffi::OsStr::new(&*shown));
+            // The finding must not carry the secret that the name is.
+            let before = self.findings.len();
+            self.text(&path.join("(a name)"), &shown, true);
+            let child = if self.findings.len() > before { path.join("(a name)") } else { child };
             let Ok(stat) = rustix::fs::statat(&fd, &*name, AtFlags::SYMLINK_NOFOLLOW) else {
                 self.about(child, "unreadable");
                 continue;
@@ -101,7 +137,11 @@ impl Walk {
         };
         // The name may have been swapped between the look and the opening: what counts is what was opened.
         match rustix::fs::fstat(&fd) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {}
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > MAX_FILE {
+                    return self.about(path, "too-large");
+                }
+            }
             _ => return self.about(path, "not-a-regular-file"),
         }
         let mut bytes = Vec::new();
@@ -111,9 +151,15 @@ impl Walk {
         if bytes.len() as u64 > MAX_FILE {
             return self.about(path, "too-large");
         }
-        let text = String::from_utf8_lossy(&bytes);
-        for finding in check_text("", &Untrusted::new(text)) {
-            self.findings.push(Finding { file: path.clone(), ..finding });
+        self.bytes += bytes.len() as u64;
+        if self.bytes > MAX_TOTAL {
+            return self.end(path, "too-much");
+        }
+        self.text(&path, &String::from_utf8_lossy(&bytes), false);
+        // UTF-16 and UTF-32 hide from a search for bytes; without their zeros Latin text is plain again.
+        if bytes.contains(&0) {
+            bytes.retain(|byte| *byte != 0);
+            self.text(&path, &String::from_utf8_lossy(&bytes), false);
         }
     }
 }
@@ -140,6 +186,44 @@ mod tests {
         let findings = check_tree(dir.path()).unwrap();
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].to_string(), "a/b.txt:2: secret:aws-access-key-id");
+    }
+
+    #[test]
+    fn a_secret_in_a_name_is_found_and_not_repeated() {
+        let dir = tempfile::tempdir().unwrap();
+        let secret = format!("AKIA{}", "QZ7X".repeat(4));
+        std::fs::create_dir(dir.path().join(&secret)).unwrap();
+        std::fs::write(dir.path().join(&secret).join("x"), &secret).unwrap();
+        let shown: Vec<String> = check_tree(dir.path()).unwrap().iter().map(Finding::to_string).collect();
+        assert_eq!(shown.len(), 2, "the name and the content: {shown:?}");
+        assert!(shown.iter().all(|line| !line.contains(&secret)), "{shown:?}");
+    }
+
+    #[test]
+    fn a_secret_in_utf_16_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let secret = format!("\nAKIA{}\n", "QZ7X".repeat(4));
+        let wide: Vec<u8> = secret.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        std::fs::write(dir.path().join("wide"), wide).unwrap();
+        assert_eq!(check_tree(dir.path()).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_flood_of_findings_ends_the_walk_with_a_finding() {
+        let dir = tempfile::tempdir().unwrap();
+        for n in 0..3 {
+            std::fs::write(dir.path().join(n.to_string()), "![x](http://e/)\n".repeat(MAX_FINDINGS)).unwrap();
+        }
+        let findings = check_tree(dir.path()).unwrap();
+        assert!(findings.len() <= MAX_FINDINGS + 1, "{}", findings.len());
+        assert_eq!(findings.last().map(|f| f.kind.as_str()), Some("too-many-findings"));
+    }
+
+    #[test]
+    fn a_huge_sparse_file_is_a_finding_that_costs_no_reading() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::File::create(dir.path().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(check_tree(dir.path()).unwrap()[0].kind, "too-large");
     }
 
     #[test]

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// How long a stopped command has to end by itself, if the spec does not say.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Signals that are passed on while the command runs.
+const FORWARDED: [i32; 5] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGWINCH];
+
 /// Bytes that are read at once from a stream.
 const CHUNK: usize = 64 << 10;
 
@@ -81,9 +84,7 @@ impl Sandbox {
     /// # Errors
     /// The command did not start: the set-up failed, or the program can't be executed.
     pub fn supervise(&mut self) -> Result<Outcome, Error> {
-        let signals =
-            sys::signal_fd(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGWINCH])
-                .map_err(Error::supervisor("watching for signals"))?;
+        let signals = sys::signal_fd(&FORWARDED).map_err(Error::supervisor("watching for signals"))?;
         let (out, err) = match self.spec.output {
             Output::Streamed => (Some(rustix::stdio::stdout()), Some(rustix::stdio::stderr())),
             Output::Captured => (None, None),
@@ -126,6 +127,8 @@ impl Sandbox {
             }
         }
         let usage = self.reap()?;
+        // From here on a signal means jess alone: what is left to do may wait for a reader, or take long.
+        sys::unblock_signals(&FORWARDED).map_err(Error::supervisor("watching for signals"))?;
         for stream in &mut streams {
             stream.finish();
         }

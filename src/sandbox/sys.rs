@@ -93,7 +93,8 @@ pub const MOUNT_ATTR_NODEV: u64 = 0x4;
 const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
 
 /// Sets `attributes` (MOUNT_ATTR_*) on the mount that `tree` is the root of, and on all mounts below it if
-/// `recursive`. With `idmap`, the owners of files are seen through that user namespace's map.
+/// `recursive`, and makes them private: what is mounted on the host later does not appear in them.
+/// With `idmap`, the owners of files are seen through that user namespace's map.
 pub fn mount_setattr(
     tree: BorrowedFd<'_>,
     attributes: u64,
@@ -103,7 +104,7 @@ pub fn mount_setattr(
     let attr = MountAttr {
         attr_set: attributes | if idmap.is_some() { MOUNT_ATTR_IDMAP } else { 0 },
         attr_clr: 0,
-        propagation: 0,
+        propagation: libc::MS_PRIVATE,
         userns_fd: idmap.map_or(0, |fd| fd.as_raw_fd() as u64),
     };
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
@@ -203,7 +204,8 @@ fn libc_environ() -> *mut *mut c_char {
     unsafe { environ }
 }
 
-/// A descriptor that becomes readable when one of `signals` is pending; the signals are blocked from now on.
+/// A descriptor that becomes readable when one of `signals` is pending; the signals are blocked until
+/// [`unblock_signals`].
 pub fn signal_fd(signals: &[c_int]) -> Result<OwnedFd, Errno> {
     // SAFETY: `set` is initialised by sigemptyset before any other use, and outlives the calls.
     unsafe {
@@ -242,6 +244,11 @@ pub fn wait_signal(signals: &[c_int]) -> Result<c_int, Errno> {
         }
         check(libc::c_long::from(libc::sigwaitinfo(&raw const set, ptr::null_mut()))).map(|n| n as c_int)
     }
+}
+
+/// Lets `signals` reach this thread again.
+pub fn unblock_signals(signals: &[c_int]) -> Result<(), Errno> {
+    signal_mask(libc::SIG_UNBLOCK, signals)
 }
 
 /// Blocks `signals` in this thread.
