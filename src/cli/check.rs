@@ -223,7 +223,7 @@ fn scan_all(
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = work.get(i) else { break };
-            if progress && i % 500 == 0 {
+            if progress && i.is_multiple_of(500) {
                 eprint!("\rjess check: {i} of {} files", work.len());
             }
             let report = match item {

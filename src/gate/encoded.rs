@@ -62,10 +62,10 @@ pub fn find(text: &str) -> Vec<EncodedHit> {
         12,
         |b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\'' | b'<' | b'>'),
         |start, run| {
-            if run.bytes().filter(|b| *b == b'%').count() >= 3 {
-                if let Some(kind) = secret_in(&unescape(run)) {
-                    hits.push(EncodedHit { kind, encoding: "url-escaped", start, end: start + run.len() });
-                }
+            if run.bytes().filter(|b| *b == b'%').count() >= 3
+                && let Some(kind) = secret_in(&unescape(run))
+            {
+                hits.push(EncodedHit { kind, encoding: "url-escaped", start, end: start + run.len() });
             }
         },
     );

@@ -90,12 +90,9 @@ fn url_body(body: &str) -> String {
     let mut out = String::with_capacity(body.len());
     match authority.rsplit_once('@') {
         Some((user, host)) => {
-            match user.split_once(':') {
-                Some((name, _)) => {
-                    out.push_str(name);
-                    out.push(':');
-                }
-                None => {}
+            if let Some((name, _)) = user.split_once(':') {
+                out.push_str(name);
+                out.push(':');
             }
             out.push_str(GONE);
             out.push('@');

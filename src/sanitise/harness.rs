@@ -38,11 +38,7 @@ fn without_sequences(text: &str) -> String {
             '\u{9b}' => skip_csi(&mut chars),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
             '\n' | '\t' => out.push(c),
-            '\r' => {
-                if chars.peek() != Some(&'\n') {
-                    out.push('\n');
-                }
-            }
+            '\r' if chars.peek() != Some(&'\n') => out.push('\n'),
             c if super::printable(c) => out.push(c),
             _ => {}
         }

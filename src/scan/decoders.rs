@@ -100,7 +100,7 @@ pub(crate) fn base_n(run: &[u8]) -> Option<(&'static str, Vec<u8>)> {
     if clean.len() < 12 {
         return None;
     }
-    if clean.iter().all(u8::is_ascii_hexdigit) && clean.len() % 2 == 0 {
+    if clean.iter().all(u8::is_ascii_hexdigit) && clean.len().is_multiple_of(2) {
         let bytes = clean
             .chunks_exact(2)
             .filter_map(|p| Some(nibble(p[0])? << 4 | nibble(p[1])?))

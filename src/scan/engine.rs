@@ -418,7 +418,7 @@ impl Builder {
     }
 
     fn finish(self) -> Engine {
-        let mut lexicon = self.lexicon.unwrap_or_else(Lexicon::new);
+        let mut lexicon = self.lexicon.unwrap_or_default();
         lexicon.finish();
         Engine { rules: self.rules, lexicon, model: model::Model::shipped() }
     }

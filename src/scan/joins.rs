@@ -49,7 +49,7 @@ type Replaced = (Vec<Token>, usize);
 /// `I g n o r e`, `i.g.n.o.r.e`, letters with symbols between them: five or more single letters in a row.
 fn spelled(text: &[u8], tokens: &[Token], i: usize, lexicon: &Lexicon) -> Option<Replaced> {
     let single = |t: &Token| t.len == 1 && t.flags & SINGLE == 0;
-    if !single(tokens.get(i)?) || i > 0 && single(&tokens[i - 1]) && i % RUN != 0 {
+    if !single(tokens.get(i)?) || i > 0 && single(&tokens[i - 1]) && !i.is_multiple_of(RUN) {
         return None;
     }
     let n = tokens[i..].iter().take(RUN).take_while(|t| single(t)).count();

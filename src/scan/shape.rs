@@ -294,10 +294,10 @@ impl Lexicon {
         for (id, (text, _)) in self.texts.iter().enumerate().skip(1) {
             for len in MIN_STEM..=text.len() {
                 let Some(prefix) = text.get(..len) else { break };
-                if let Some(stem) = self.stems.get(&token::hash(prefix)) {
-                    if usize::from(*stem) != id {
-                        covers.entry(*stem).or_default().push(id as u16);
-                    }
+                if let Some(stem) = self.stems.get(&token::hash(prefix))
+                    && usize::from(*stem) != id
+                {
+                    covers.entry(*stem).or_default().push(id as u16);
                 }
             }
         }

@@ -287,7 +287,7 @@ fn in_word_tag(text: &[u8], i: usize) -> Option<usize> {
             | b"del"
     );
     let next = text.get(i + close + 1)?;
-    (inline && CLASS[*next as usize] & (W | U) != 0 || inline && *next == b'<').then_some(i + close + 1)
+    (inline && (CLASS[*next as usize] & (W | U) != 0 || *next == b'<')).then_some(i + close + 1)
 }
 
 fn ends_sentence(text: &[u8], end: usize) -> bool {

@@ -145,21 +145,17 @@ fn definition(from: &str) -> Construct {
     }
 }
 
-/// A tag that loads: judged by every URL in it.
+/// A tag that loads: judged by every URL in it. Any tag may load by a `style`, so each is awaited to its end.
 fn tag(from: &str) -> Construct {
     let name: String =
         from.get(1..).unwrap_or_default().chars().take_while(char::is_ascii_alphanumeric).collect();
     let name = name.to_ascii_lowercase();
-    let complete = name.len() + 1 < from.len();
-    if !complete {
-        return if TAGS.iter().any(|t| t.starts_with(&name)) { Construct::Open } else { Construct::Nothing };
-    }
-    let has_style = || from.split('>').next().is_some_and(|t| t.to_ascii_lowercase().contains("url("));
-    if !TAGS.contains(&name.as_str()) && !has_style() {
+    if name.is_empty() {
         return Construct::Nothing;
     }
     match from.find('>') {
         None => Construct::Open,
+        Some(end) if !TAGS.contains(&name.as_str()) && !has_style_url(from, end) => Construct::Nothing,
         Some(end) => {
             let body = from.get(..end).unwrap_or_default();
             let at = body.find("//").map(|i| {
@@ -174,6 +170,10 @@ fn tag(from: &str) -> Construct {
             }
         }
     }
+}
+
+fn has_style_url(from: &str, end: usize) -> bool {
+    from.get(..end).is_some_and(|tag| tag.to_ascii_lowercase().contains("url("))
 }
 
 /// The index that closes the bracket at `open`, minding nesting and backslashes.

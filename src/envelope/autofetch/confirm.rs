@@ -16,11 +16,7 @@ pub(super) fn worth_reading(text: &str) -> bool {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
     memchr::memchr2_iter(b']', b'<', bytes).any(|at| match byte(at) {
-        b']' => match byte(at + 1) {
-            b'(' => true,
-            b':' => true,
-            _ => false,
-        },
+        b']' => matches!(byte(at + 1), b'(' | b':'),
         _ => byte(at + 1).is_ascii_alphabetic() && tag_with_value(bytes, at + 1),
     })
 }
