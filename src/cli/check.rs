@@ -276,7 +276,7 @@ fn preflight(work: Vec<Work>, options: &Options) -> Result<Exit, Failure> {
         let line = serde_json::json!({
             "file": sanitise::escape(&name, false), "haircut": p.haircut, "indicators": p.indicators,
         });
-        println!("{line}");
+        say!("{line}");
     }
     Ok(Exit::OK)
 }

@@ -48,7 +48,7 @@ pub fn run(args: Args) -> Exit {
     match dispatch::run(&request) {
         Ok(done) => {
             if done.delivered.findings.is_empty() {
-                println!("{}", done.delivered.answer.trim_end_matches('\n'));
+                say!("{}", done.delivered.answer.trim_end_matches('\n'));
             } else {
                 eprintln!("jess dispatch: the output gate refused what came back:");
                 for finding in &done.delivered.findings {

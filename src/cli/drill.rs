@@ -74,10 +74,10 @@ pub fn run(args: Args) -> Exit {
     };
     let through = rows.iter().filter(|row| row.got_through).count();
     if args.format == "json" {
-        println!("{}", serde_json::to_string_pretty(&rows).unwrap_or_default());
+        say!("{}", serde_json::to_string_pretty(&rows).unwrap_or_default());
     } else {
         print_table(&rows);
-        println!("{through} of {} attacks got through", rows.len());
+        say!("{through} of {} attacks got through", rows.len());
     }
     if through == 0 && !rows.is_empty() { Exit::OK } else { Exit::FINDINGS }
 }

@@ -17,14 +17,14 @@ pub fn run(args: Args) -> Exit {
         let Ok(mut file) = toml::from_str::<PatternFile>(text) else { continue };
         file.fill();
         let Some(r) = file.rules.iter().find(|r| r.id.eq_ignore_ascii_case(&args.id)) else { continue };
-        println!("{} {} ({}, {})\n", r.id, r.name, r.severity.name(), file.category);
-        println!("{}\n\nWhat to do: {}", r.message, r.remediation);
+        say!("{} {} ({}, {})\n", r.id, r.name, r.severity.name(), file.category);
+        say!("{}\n\nWhat to do: {}", r.message, r.remediation);
         for (title, list) in
             [("Matches:", &r.examples), ("Does not match:", &r.near_misses), ("See:", &r.references)]
         {
             if !list.is_empty() {
-                println!("\n{title}");
-                list.iter().for_each(|e| println!("  {}", sanitise::escape(e, false)));
+                say!("\n{title}");
+                list.iter().for_each(|e| say!("  {}", sanitise::escape(e, false)));
             }
         }
         return Exit::OK;

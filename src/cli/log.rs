@@ -48,7 +48,7 @@ fn show(args: &Args) -> Result<Exit, String> {
     if args.verify {
         return match log.verify() {
             Ok(n) => {
-                println!("{n} records, none changed");
+                say!("{n} records, none changed");
                 Ok(Exit::OK)
             }
             Err(why) => {
@@ -65,9 +65,9 @@ fn show(args: &Args) -> Result<Exit, String> {
     let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
     for record in records.iter().skip(skip) {
         if args.format == "json" {
-            println!("{}", serde_json::to_string(record).unwrap_or_default());
+            say!("{}", serde_json::to_string(record).unwrap_or_default());
         } else {
-            println!("{}", line(record));
+            say!("{}", line(record));
         }
     }
     Ok(Exit::OK)

@@ -1,5 +1,13 @@
 //! The command line: one file per subcommand, arguments and printing only.
 
+/// `println!` for documents and tables: a reader that went away is no fault of ours, and no panic.
+macro_rules! say {
+    ($($part:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($part)*);
+    }};
+}
+
 mod allowlist;
 pub mod check;
 mod dispatch;

@@ -25,7 +25,7 @@ pub fn run(args: Args) -> Exit {
     match args.format {
         Format::Text => {
             for r in rules {
-                println!("{:6} {:8} {:22} {}", r.id, r.severity.name(), r.category, r.name);
+                say!("{:6} {:8} {:22} {}", r.id, r.severity.name(), r.category, r.name);
             }
         }
         Format::Json => {
@@ -36,7 +36,7 @@ pub fn run(args: Args) -> Exit {
                            "message": r.message, "remediation": r.remediation, "references": r.references})
                 })
                 .collect();
-            println!("{}", serde_json::Value::Array(all));
+            say!("{}", serde_json::Value::Array(all));
         }
     }
     Exit::OK

@@ -14,9 +14,9 @@ pub fn run(_args: Args) -> Exit {
         return Exit::INTERNAL;
     };
     for session in state::sessions(&dir) {
-        println!("{}", clean(&session));
+        say!("{}", clean(&session));
         for label in state::labels(&dir, &session) {
-            println!("  {} {} {}", label.leg, label.time, clean(&label.evidence));
+            say!("  {} {} {}", label.leg, label.time, clean(&label.evidence));
         }
     }
     Exit::OK

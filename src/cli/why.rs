@@ -29,7 +29,7 @@ pub fn run(args: Args) -> Exit {
         return Exit::FINDINGS;
     }
     for record in found {
-        println!("{}", super::log::line(record));
+        say!("{}", super::log::line(record));
     }
     Exit::OK
 }
