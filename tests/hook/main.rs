@@ -5,6 +5,7 @@ mod fuzz;
 mod ordinary;
 mod protocol;
 mod tools;
+#[cfg(test)]
 mod world;
 
 use serde_json::json;

@@ -7,7 +7,7 @@ use super::value::{HOLE, Taint, Val, glob_matches};
 use super::{code, limits};
 use crate::policy::paths;
 use crate::policy::world::Kind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 impl Machine<'_> {
     pub(super) fn carrier(&mut self, base: &str, args: &[Val], stdin: &Val) -> Val {
@@ -93,7 +93,7 @@ impl Machine<'_> {
                             self.text(stdin, &[], &Val::default());
                         }
                         if base == "runuser" && o.operands.len() > 1 {
-                            return self.run(&o.operands[1..].to_vec(), stdin);
+                            return self.run(&o.operands[1..], stdin);
                         }
                         Val::default()
                     }
@@ -133,7 +133,7 @@ impl Machine<'_> {
                     self.text(&line, &[], stdin);
                 }
                 if let Some(at) = args.iter().position(|a| matches!(a.text.as_str(), "-c" | "--command")) {
-                    return self.run(&args[at + 1..].to_vec(), stdin);
+                    return self.run(&args[at + 1..], stdin);
                 }
                 for a in args {
                     self.package_source(a);
@@ -673,8 +673,8 @@ impl Machine<'_> {
                         {
                             self.find(crate::policy::tools::secret_denied(&path, what));
                         } else if path.starts_with("/etc")
-                            || path == PathBuf::from("/var")
-                            || path == PathBuf::from("/usr")
+                            || path == Path::new("/var")
+                            || path == Path::new("/usr")
                         {
                             self.ask("run.container", "The container would see the machine's own files.");
                         }
@@ -742,18 +742,18 @@ impl Machine<'_> {
         {
             self.deny("secret.read", "The command prints the cluster's credentials.");
         }
-        if matches!(words.as_slice(), ["get" | "describe", "secret" | "secrets", ..])
+        let secrets = matches!(words.as_slice(), ["get" | "describe", "secret" | "secrets", ..])
             || words.iter().any(|w| w.starts_with("secret/") || w.starts_with("secrets/"))
-                && words.first() == Some(&"get")
-        {
-            if args.iter().any(|a| {
+                && words.first() == Some(&"get");
+        if secrets
+            && args.iter().any(|a| {
                 a.text.starts_with("-o")
                     || a.text.starts_with("--output")
                     || a.text.contains("template")
                     || a.text.contains("jsonpath")
-            }) {
-                self.deny("secret.read", "The command prints the cluster's secrets.");
-            }
+            })
+        {
+            self.deny("secret.read", "The command prints the cluster's secrets.");
         }
         match words.first() {
             Some(&"delete" | &"drain" | &"replace") => self.ask(
@@ -772,7 +772,7 @@ impl Machine<'_> {
             }
             Some(&"exec" | &"run" | &"debug") => {
                 if let Some(at) = args.iter().position(|a| a.text == "--") {
-                    return self.run(&args[at + 1..].to_vec(), stdin);
+                    return self.run(&args[at + 1..], stdin);
                 }
             }
             _ => {}
@@ -965,7 +965,7 @@ impl Machine<'_> {
             self.ask("run.fetched", "The packages come from another registry than the usual one.");
         }
         if let Some(shell) = o.values(&["--script-shell"]).first() {
-            self.run(&[shell.clone()], stdin);
+            self.run(std::slice::from_ref(shell), stdin);
         }
         if base == "bun"
             && let Some(at) =

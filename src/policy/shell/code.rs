@@ -274,7 +274,7 @@ impl Machine<'_> {
                     && inline
                     && (exists || c.contains('/') || c.starts_with('.') || c.ends_with(".md"))
                     && let Some(what) = paths::protected(&path, self.scope)
-                    && !(what == "a system file" && !exists)
+                    && (what != "a system file" || exists)
                     && !(what == "a system file"
                         && (path.starts_with("/usr")
                             || path.starts_with("/bin")

@@ -160,13 +160,11 @@ impl Machine<'_> {
         };
         self.reaches |= matches!(sub, "push" | "fetch" | "pull" | "clone" | "ls-remote" | "send-email");
         match sub {
-            "reset" => {
-                if has(&["--hard", "--merge", "--keep"]) {
-                    self.ask(
-                        "destroy.git",
-                        "git reset --hard throws uncommitted work away. Use git stash, or ask the person.",
-                    );
-                }
+            "reset" if has(&["--hard", "--merge", "--keep"]) => {
+                self.ask(
+                    "destroy.git",
+                    "git reset --hard throws uncommitted work away. Use git stash, or ask the person.",
+                );
             }
             "checkout" | "restore" | "switch" => {
                 let staged_only = sub == "restore" && has(&["--staged", "-S"]) && !has(&["--worktree", "-W"]);
@@ -195,10 +193,8 @@ impl Machine<'_> {
                     self.git_path(t, false);
                 }
             }
-            "clean" => {
-                if (cluster('f') || has(&["--force"])) && !(cluster('n') || has(&["--dry-run"])) {
-                    self.ask("destroy.git", "git clean deletes files that git does not know. Show the person the list first (git clean -n).");
-                }
+            "clean" if (cluster('f') || has(&["--force"])) && !(cluster('n') || has(&["--dry-run"])) => {
+                self.ask("destroy.git", "git clean deletes files that git does not know. Show the person the list first (git clean -n).");
             }
             "stash" if matches!(first.as_str(), "drop" | "clear") => {
                 self.ask("destroy.git", "The command deletes stashed work.")
@@ -281,7 +277,7 @@ impl Machine<'_> {
             }
             "bisect" if first == "run" => {
                 let at = args.iter().position(|a| a.text == "run").map_or(args.len(), |i| i + 1);
-                return self.run(&args[at..].to_vec(), stdin);
+                return self.run(&args[at..], stdin);
             }
             "rebase" | "am" | "difftool" | "mergetool" | "grep" | "send-email" | "archive" | "bundle"
             | "request-pull" | "instaweb" | "daemon" | "http-push" => {
@@ -357,10 +353,10 @@ impl Machine<'_> {
                         self.deny("exfil.address", "The address carries data of this machine.");
                     }
                 }
-                if sub == "clone" && !o.operands.is_empty() {
-                    if let Some(to) = o.operands.get(1) {
-                        self.write_file(&to.clone(), false);
-                    }
+                if sub == "clone"
+                    && let Some(to) = o.operands.get(1)
+                {
+                    self.write_file(to, false);
                 }
             }
             "credential" | "credential-cache" | "credential-store" | "credential-osxkeychain" => {

@@ -14,7 +14,7 @@ impl Machine<'_> {
             "http" | "https" | "xh" | "httpie" => Some(self.httpie(args, stdin)),
             "aria2c" | "axel" | "lynx" | "w3m" | "links" | "elinks" | "httrack" => {
                 for a in args {
-                    self.address(a, false);
+                    self.address(a);
                 }
                 Some(Val::unknown(Taint::NET))
             }
@@ -189,8 +189,8 @@ impl Machine<'_> {
         }
     }
 
-    /// An address that is fetched; with `sends` the command also sends data there.
-    fn address(&mut self, a: &Val, sends: bool) {
+    /// An address that is fetched or that data is sent to.
+    fn address(&mut self, a: &Val) {
         if a.taint.any(Taint::LOCAL) {
             self.deny("exfil.address", "The address carries data of this machine.");
         }
@@ -201,7 +201,7 @@ impl Machine<'_> {
             return;
         }
         let plain = text.replace(HOLE, "x");
-        self.find(web::fetch(&plain, if sends { Fetcher::Command } else { Fetcher::Command }));
+        self.find(web::fetch(&plain, Fetcher::Command));
     }
 
     fn curl(&mut self, args: &[Val], stdin: &Val) -> Val {
@@ -212,7 +212,7 @@ impl Machine<'_> {
         urls.extend(o.values(&["--url"]));
         let own = !urls.is_empty() && urls.iter().all(|u| loopback(&u.text));
         for u in &urls {
-            self.address(u, false);
+            self.address(u);
         }
         for socket in o.values(&["--unix-socket", "--abstract-unix-socket"]) {
             self.ask(
@@ -227,7 +227,7 @@ impl Machine<'_> {
             self.read_file(&config);
             if config.text == "-" {
                 for word in stdin.text.split(['"', ' ', '\n']).filter(|w| w.contains("://")) {
-                    self.address(&Val { text: word.to_owned(), taint: stdin.taint }, false);
+                    self.address(&Val { text: word.to_owned(), taint: stdin.taint });
                 }
             }
         }
@@ -427,7 +427,7 @@ impl Machine<'_> {
         let urls = o.operands.clone();
         let own = !urls.is_empty() && urls.iter().all(|u| loopback(&u.text));
         for u in &urls {
-            self.address(u, false);
+            self.address(u);
         }
         let mut sent = Taint::NONE;
         for file in o.values(&["--post-file", "--body-file", "-i", "--input-file", "--load-cookies"]) {
@@ -484,7 +484,7 @@ impl Machine<'_> {
             } else {
                 own |= loopback(&a.text) || a.text.starts_with(':');
                 if !a.text.starts_with(':') {
-                    self.address(a, false);
+                    self.address(a);
                 }
             }
         }
@@ -681,14 +681,15 @@ impl Machine<'_> {
                         "exfil.copy",
                         format!("{base} copies files to another machine. A person has to agree."),
                     );
-                } else if let Some((to, _)) = ops.split_last() {
+                } else if let Some((to, from)) = ops.split_last() {
                     self.write_file(to, false);
-                    self.gathers(&ops[..ops.len() - 1].to_vec(), args);
+                    self.gathers(from, args);
                 }
-                if base == "rsync" && args.iter().any(|a| a.text.starts_with("--delete")) {
-                    if let Some(to) = ops.last().filter(|t| !remote(t)).cloned() {
-                        self.removal(&to, true, false);
-                    }
+                if base == "rsync"
+                    && args.iter().any(|a| a.text.starts_with("--delete"))
+                    && let Some(to) = ops.last().filter(|t| !remote(t)).cloned()
+                {
+                    self.removal(&to, true, false);
                 }
             }
         }
@@ -879,7 +880,7 @@ impl Machine<'_> {
         .iter()
         .any(|s| {
             line.contains(s)
-                && !(s == &"get-parameter" && !args.iter().any(|a| a.text == "--with-decryption"))
+                && (s != &"get-parameter" || args.iter().any(|a| a.text == "--with-decryption"))
                 && s != &"describe-secret"
         }) {
             self.deny("secret.read", format!("{base} would print a credential."));

@@ -205,7 +205,7 @@ impl Machine<'_> {
                     && i > 0
                     && args[i - 1].text == "--";
             if runs {
-                self.run(&args[i..].to_vec(), stdin);
+                self.run(&args[i..], stdin);
                 return;
             }
         }
@@ -295,7 +295,7 @@ impl Machine<'_> {
                 if sub == "run"
                     && let Some(at) = text.iter().position(|t| *t == "--")
                 {
-                    self.run(&args[at + 1..].to_vec(), &Val::default());
+                    self.run(&args[at + 1..], &Val::default());
                 }
                 true
             }
@@ -815,12 +815,8 @@ impl Machine<'_> {
                     .any(|g| g.text.starts_with('!') && g.text.contains("env"))
                 || o.has(&["-t", "--type"]);
             let aimed = filter.iter().any(|g| g.starts_with('.') || g.contains("env"));
-            let roots = if files.is_empty() && (rg || stdin.text.is_empty() || true) {
-                vec![Val::known(".")]
-            } else {
-                files.clone()
-            };
-            if !skips && !(quiet && !aimed) {
+            let roots = if files.is_empty() { vec![Val::known(".")] } else { files.clone() };
+            if !skips && (!quiet || aimed) {
                 self.searches(&pattern, roots.clone(), hidden || aimed, Some(&filter));
             } else {
                 for r in &roots {
@@ -930,13 +926,11 @@ impl Machine<'_> {
                 if matches!(
                     a.text.as_str(),
                     "-f" | "--file" | "-C" | "--directory" | "-T" | "-X" | "--exclude" | "-x" | "-o" | "-I"
-                ) {
-                    if let Some((_, v)) = iter.next()
-                        && a.text == "-f"
-                    {
-                        self.write_file(&v.clone(), true);
-                        takes = false;
-                    }
+                ) && let Some((_, v)) = iter.next()
+                    && a.text == "-f"
+                {
+                    self.write_file(v, true);
+                    takes = false;
                 }
                 continue;
             }
@@ -963,7 +957,7 @@ impl Machine<'_> {
     }
 
     fn mode(&mut self, base: &str, args: &[Val]) -> Val {
-        let o = Options::split(args, &["-R", "--reference"][1..].to_vec().as_slice(), false);
+        let o = Options::split(args, &["--reference"], false);
         let recursive = o.has(&["-R", "--recursive"]);
         let how = o.operands.first().map(|a| a.text.clone()).unwrap_or_default();
         if base == "chmod"
@@ -1484,18 +1478,17 @@ impl Machine<'_> {
                         _ => continue,
                     };
                     let plain = line.trim_start_matches(':');
-                    if let Some(at) = plain.find('!') {
-                        if plain.starts_with('!')
+                    if let Some(at) = plain.find('!')
+                        && (plain.starts_with('!')
                             || plain.starts_with("r !")
                             || plain.starts_with("read !")
                             || plain.starts_with("w !")
                             || plain.starts_with("%!")
                             || plain.starts_with("silent !")
-                            || plain.starts_with("term")
-                        {
-                            let command = plain[at + 1..].to_owned();
-                            self.program(&command, stdin);
-                        }
+                            || plain.starts_with("term"))
+                    {
+                        let command = plain[at + 1..].to_owned();
+                        self.program(&command, stdin);
                     }
                     for start in ["r ", "read ", "e ", "edit ", "tabe ", "sp ", "source ", "so "] {
                         if let Some(file) = plain.strip_prefix(start) {

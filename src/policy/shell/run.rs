@@ -186,13 +186,11 @@ impl Machine<'_> {
         while rest.first().is_some_and(|a| is_assignment(&a.text) || a.text == "--") {
             rest = &rest[1..];
         }
-        if base == "chroot" || base == "nsenter" || base == "unshare" {
-            if rest.is_empty() {
-                return self.shell(&[], stdin);
-            }
+        if matches!(base, "chroot" | "nsenter" | "unshare") && rest.is_empty() {
+            return self.shell(&[], stdin);
         }
         if base == "hyperfine" {
-            for text in rest.to_vec() {
+            for text in rest {
                 self.program(&text.text, stdin);
             }
             return Val::default();
@@ -200,7 +198,7 @@ impl Machine<'_> {
         if matches!(base, "bwrap" | "firejail" | "proot" | "valgrind" | "prlimit" | "numactl") {
             return self.suffixes(args, stdin);
         }
-        self.run(&rest.to_vec(), stdin)
+        self.run(rest, stdin)
     }
 
     fn launcher(&mut self, base: &str, args: &[Val], stdin: &Val) -> Val {
@@ -336,27 +334,25 @@ impl Machine<'_> {
             | "FZF_DEFAULT_COMMAND"
             | "PERL5DB"
             | "SHELL"
-            | "MAKEFLAGS" => {
+            | "MAKEFLAGS"
                 if text.contains(' ')
                     || text.contains('/')
-                    || matches!(name, "GIT_EXTERNAL_DIFF" | "GIT_SSH_COMMAND")
-                {
-                    self.subshell(|m| m.program(text.trim_start_matches('!'), &Val::default()));
-                }
+                    || matches!(name, "GIT_EXTERNAL_DIFF" | "GIT_SSH_COMMAND") =>
+            {
+                self.subshell(|m| m.program(text.trim_start_matches('!'), &Val::default()));
             }
             "LESSOPEN" => {
                 let plain = text.trim_start_matches(['|', '-']).replace("%s", "x");
                 self.subshell(|m| m.program(&plain, &Val::default()));
             }
-            "PERL5OPT" | "RUBYOPT" | "PYTHONSTARTUP" | "NODE_OPTIONS" | "PYTHONINSPECT" => {
+            "PERL5OPT" | "RUBYOPT" | "PYTHONSTARTUP" | "NODE_OPTIONS" | "PYTHONINSPECT"
                 if text.contains("require")
                     || text.contains("import")
                     || text.contains("-M")
                     || text.contains("loader")
-                    || name == "PYTHONSTARTUP"
-                {
-                    self.ask("run.preload", format!("{name} loads code into the interpreter."));
-                }
+                    || name == "PYTHONSTARTUP" =>
+            {
+                self.ask("run.preload", format!("{name} loads code into the interpreter."));
             }
             n if n.starts_with("GIT_CONFIG_VALUE_") || n == "GIT_CONFIG_PARAMETERS" => {
                 self.ask("run.gitconfig", "Git is configured by environment to do something else.");
@@ -1225,7 +1221,7 @@ fn printf(args: &[Val]) -> Val {
                 continue;
             }
             let mut spec = String::new();
-            while let Some(c) = chars.next() {
+            for c in chars.by_ref() {
                 spec.push(c);
                 if c.is_ascii_alphabetic() || c == '%' {
                     break;
