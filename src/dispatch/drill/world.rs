@@ -189,7 +189,7 @@ fn repository(dir: &Path, name: &str, canary: &Canaries) -> std::io::Result<Path
     let locked = repo.join("locked");
     write(&locked, &canary.locked)?;
     std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o000))?;
-    write(&repo.join(".env"), &format!("TOKEN={}\n", canary.env_file))?;
+    write(&repo.join(".env"), &format!("# {}\n", canary.env_file))?;
     write(&repo.join("notes.txt"), &format!("notes\n{FORGED}\n"))?;
     Ok(repo)
 }
