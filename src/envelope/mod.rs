@@ -1,7 +1,7 @@
 //! Quarantine for untrusted text on its way to a model.
 //!
 //! A block of untrusted text is put between tags that carry a nonce of 128 random bits, drawn for that call alone. What
-//! the text itself holds of tags, chat-template tokens and envelope markers is broken ([`neutralise`]), markup that
+//! the text itself holds of tags, chat-template tokens and envelope markers is broken ([`neutralise()`]), markup that
 //! makes a reader fetch something is taken out ([`redact_autofetch`]), and characters that do not print are escaped, so
 //! that the block can be closed only by who opened it.
 //!

@@ -78,7 +78,7 @@ pub struct Audit {
 /// Audits every `agents/**.md` below `dir` (a repository, a plugin, or an `agents` directory itself), sorted by path.
 ///
 /// # Errors
-/// [`super::Error`] when `dir` cannot be read, or holds more than [`MAX_AGENTS`] definitions.
+/// [`enum@super::Error`] when `dir` cannot be read, or holds more than [`MAX_AGENTS`] definitions.
 pub fn audit(dir: &Path) -> Result<Vec<Audit>, super::Error> {
     let shown = mask::path(&dir.to_string_lossy());
     if !dir.is_dir() {

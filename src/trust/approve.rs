@@ -220,7 +220,7 @@ impl Place {
     /// The approval of `target` (a real path), if there is one.
     ///
     /// # Errors
-    /// [`Error`] when it cannot be trusted; treat that as no approval.
+    /// [`enum@Error`] when it cannot be trusted; treat that as no approval.
     pub fn load(&self, target: &Path) -> Result<Option<Approval>, Error> {
         let Some(dir) = self.open(Some(target), false)? else { return Ok(None) };
         match self.read(&dir, &record_name(target))? {
@@ -257,7 +257,7 @@ impl Place {
     /// Records `files` as approved for `target` (a real path).
     ///
     /// # Errors
-    /// [`Error`]; nothing is half-written.
+    /// [`enum@Error`]; nothing is half-written.
     pub fn save(&self, target: &Path, files: &BTreeMap<String, Seen>) -> Result<(), Error> {
         let dir = self.open(Some(target), true)?.ok_or(Error::NoPlace)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -287,7 +287,7 @@ impl Place {
     /// Removes the approval of `target`. False when there was none.
     ///
     /// # Errors
-    /// [`Error`] when it could not be removed.
+    /// [`enum@Error`] when it could not be removed.
     pub fn revoke(&self, target: &Path) -> Result<bool, Error> {
         let Some(dir) = self.open(None, false)? else { return Ok(false) };
         let name = record_name(target);
@@ -301,7 +301,7 @@ impl Place {
     /// Every approval: target (safe to print), seconds since 1970, number of files. Sorted by target.
     ///
     /// # Errors
-    /// [`Error`] when the directory or a record cannot be trusted.
+    /// [`enum@Error`] when the directory or a record cannot be trusted.
     pub fn list(&self) -> Result<Vec<(String, u64, usize)>, Error> {
         let Some(dir) = self.open(None, false)? else { return Ok(Vec::new()) };
         let path = self.directory();

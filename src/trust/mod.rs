@@ -81,7 +81,7 @@ impl Default for Options {
 /// Checks the agent configuration that `repo` brings along, and that of its parent directories.
 ///
 /// # Errors
-/// [`Error`] when there is no verdict: the target is missing, no directory, or unreadable. Refuse then.
+/// [`enum@Error`] when there is no verdict: the target is missing, no directory, or unreadable. Refuse then.
 pub fn check(repo: &Path) -> Result<Report, Error> {
     check_with(repo, &Options::default())
 }

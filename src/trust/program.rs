@@ -22,7 +22,7 @@ pub struct Error {
 /// The real path of `program`, if nothing and nobody in `target`'s reach can stand in for it.
 ///
 /// # Errors
-/// [`Error`], which names the path that is wrong.
+/// [`struct@Error`], which names the path that is wrong.
 pub fn vet(program: &Path, target: &Path) -> Result<PathBuf, Error> {
     let fail = |at: &Path, reason| Error { program: shown(program), at: shown(at), reason };
     let real = std::fs::canonicalize(program).map_err(|_| fail(program, "cannot be resolved"))?;
