@@ -4,6 +4,8 @@
 //! `cargo bench --bench egress` (this process holds the client, the origin and the door, so its memory is an upper
 //! bound for the door's).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use jess::egress::{Config, Server};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};

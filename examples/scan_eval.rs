@@ -1,6 +1,8 @@
 //! Detection and false positives by kind: `cargo run --release --example scan_eval -- ATTACKS BENIGN`, for any data in
 //! the evaluation format (JSONL, plain or gzipped). Counts findings of severity high or above, confidence 0.5 or above.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use jess::scan::eval::{Item, core_benign, read_items};
 use jess::scan::report::{Policy, check};
 use jess::scan::{Engine, Severity};

@@ -4,6 +4,8 @@
 //! injection stands, each round takes the window that the model of the round before likes best. With `--cv`, nothing is
 //! written; detection is printed for folds by source and by group.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use jess::scan::eval::{Item, core_benign, read_items};
 use jess::scan::model::{Model, SLOTS, STEPS, features};
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! What is mounted on the host during a run does not appear in the run.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::process::Command;
 
 /// Starts `jess run` below a shared mount, in a mount namespace of its own, then mounts a file system into what was

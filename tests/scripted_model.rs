@@ -1,6 +1,6 @@
 //! The scripted model that other tests rely on says what its script says, and remembers what it was asked.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 

@@ -1,5 +1,7 @@
 //! `jess seal`, `jess gate` and `jess rpc` as a user runs them.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 

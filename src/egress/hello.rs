@@ -38,8 +38,7 @@ pub fn is_tls(first: u8) -> bool {
 pub fn parse(buf: &[u8]) -> Result<Option<Hello>, HelloError> {
     let mut handshake = Vec::new();
     let mut rest = buf;
-    loop {
-        let Some((header, body)) = rest.split_at_checked(5) else { break };
+    while let Some((header, body)) = rest.split_at_checked(5) {
         let &[kind, major, _, high, low] = header else { break };
         let len = usize::from(high) << 8 | usize::from(low);
         if kind != HANDSHAKE_RECORD || major != 3 || len == 0 || len > MAX_HELLO {

@@ -2,7 +2,7 @@
 //!
 //! Run with `cargo test --features client-tests --test client` after `tests/support/install-client.sh`.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -3,6 +3,8 @@
 //! Each case is a shell script that runs in an empty directory granted for writing, and must end with the line that
 //! the case expects. Tools are those that `.ci/run` installs; a missing tool fails the case.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::path::Path;
 use std::process::Command;
 

@@ -1,5 +1,5 @@
 //! `jess dispatch`, `jess run` and `jess drill` from the outside: what comes back, what is refused, what is left.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod drill;
 mod libexec;
@@ -179,7 +179,7 @@ fn an_unreadable_target_is_refused() {
         return;
     }
     let place = Place::new();
-    fs::set_permissions(&place.repo, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&place.repo, fs::Permissions::from_mode(0o000)).unwrap();
     let done = place.dispatch(&["/bin/true"]);
     fs::set_permissions(&place.repo, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(done.status.code(), Some(64), "{}", stderr(&done));

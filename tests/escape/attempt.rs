@@ -115,7 +115,7 @@ impl Attempt {
     pub fn namespaced(self) -> Attempt {
         Attempt { control: Control::Namespaced, ..self }
     }
-    pub fn as_root(self) -> Attempt {
+    pub fn needing_root(self) -> Attempt {
         Attempt { control: Control::Root, ..self }
     }
     pub fn may_be_killed(self) -> Attempt {

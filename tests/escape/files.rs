@@ -222,32 +222,33 @@ pub fn attempts() -> Vec<Attempt> {
         returns("write_proc_self_oom_score_adj", |_| {
             fs::write("/proc/self/oom_score_adj", "900").map(|()| "wrote".into()).map_err(text)
         }),
-        returns("read_shadow", |_| fs::read("/etc/shadow").map(|_| "read".into()).map_err(text)).as_root(),
+        returns("read_shadow", |_| fs::read("/etc/shadow").map(|_| "read".into()).map_err(text))
+            .needing_root(),
         returns("open_system_setting_for_writing", |_| {
             let open = fs::File::options().write(true).open("/proc/sys/kernel/core_pattern");
             open.map(|_| "opened".into()).map_err(text)
         })
-        .as_root(),
+        .needing_root(),
         returns("make_a_device_node", |s| {
             let node = c(s.work("node"));
             let mode = (libc::S_IFCHR | 0o666) as usize;
             calls(libc::SYS_mknodat, &[libc::AT_FDCWD as usize, at(&node), mode, 0x101])
         })
-        .as_root(),
+        .needing_root(),
         returns("create_in_usr", |_| {
             let path = "/usr/.escape-attempt";
             let made = fs::write(path, "x");
             let _ = fs::remove_file(path);
             made.map(|()| "made".into()).map_err(text)
         })
-        .as_root(),
+        .needing_root(),
         returns("create_in_etc", |_| {
             let path = "/etc/.escape-attempt";
             let made = fs::write(path, "x");
             let _ = fs::remove_file(path);
             made.map(|()| "made".into()).map_err(text)
         })
-        .as_root(),
+        .needing_root(),
     ];
     all.extend([
         returns("read_kernel_symbols", |_| not_empty("/proc/kallsyms")),

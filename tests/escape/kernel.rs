@@ -37,7 +37,7 @@ pub fn attempts() -> Vec<Attempt> {
             let attributes = [2u32, 4, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0];
             calls(libc::SYS_bpf, &[0, attributes.as_ptr() as usize, size_of_val(&attributes)])
         })
-        .as_root(),
+        .needing_root(),
         returns("vmsplice", |_| {
             let (mut pipe, byte) = ([0i32; 2], [1u8]);
             call(libc::SYS_pipe2, &[pipe.as_mut_ptr() as usize, 0])?;
@@ -54,9 +54,9 @@ pub fn attempts() -> Vec<Attempt> {
             call(libc::SYS_clock_gettime, &[0, now.as_mut_ptr() as usize])?;
             calls(libc::SYS_clock_settime, &[0, now.as_ptr() as usize])
         })
-        .as_root(),
-        returns("kernel_log", |_| calls(libc::SYS_syslog, &[10])).as_root(),
-        returns("accounting_off", |_| calls(libc::SYS_acct, &[0])).as_root(),
+        .needing_root(),
+        returns("kernel_log", |_| calls(libc::SYS_syslog, &[10])).needing_root(),
+        returns("accounting_off", |_| calls(libc::SYS_acct, &[0])).needing_root(),
         returns("migrate_pages", |_| {
             let node = 1u64;
             let at = (&raw const node) as usize;
@@ -67,8 +67,8 @@ pub fn attempts() -> Vec<Attempt> {
             let priority = 1i32;
             calls(libc::SYS_sched_setscheduler, &[0, 1, (&raw const priority) as usize])
         })
-        .as_root(),
-        returns("higher_priority", |_| calls(libc::SYS_setpriority, &[0, 0, -10i64 as usize])).as_root(),
+        .needing_root(),
+        returns("higher_priority", |_| calls(libc::SYS_setpriority, &[0, 0, -10i64 as usize])).needing_root(),
         loots("shared_memory_of_the_host", |s| {
             let id = call(libc::SYS_shmget, &[s.number("key") as usize, 4096, 0])?;
             let address = call(libc::SYS_shmat, &[id as usize, 0, 0])?;
@@ -101,7 +101,7 @@ pub fn attempts() -> Vec<Attempt> {
             let _ = s;
             calls(libc::SYS_ioctl, &[terminal as usize, 0x5412, (&raw const byte) as usize])
         })
-        .as_root(),
+        .needing_root(),
     ];
     #[cfg(target_arch = "x86_64")]
     all.extend([

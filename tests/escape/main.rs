@@ -7,6 +7,8 @@
 //!
 //! `cargo test --test escape` runs all; a name as argument runs some. Attempts whose control needs root are shown as
 //! ignored to an ordinary user.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(unsafe_code)] // The attempts are raw system calls; `raw.rs` alone makes them.
 #![allow(missing_docs)]
 

@@ -95,7 +95,7 @@ pub fn attempts() -> Vec<Attempt> {
             let outside = map.split_whitespace().nth(1).unwrap_or_default();
             if outside == "0" { Ok("kernel uid 0".into()) } else { Err(format!("uid {outside}")) }
         })
-        .as_root(),
+        .needing_root(),
     ]
 }
 

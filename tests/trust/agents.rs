@@ -7,25 +7,118 @@ use jess::trust::agents::audit;
 ///
 /// The tool lists are RAPTOR's. Its own table calls the archive agent needs-tightening; with an unlimited shell next
 /// to WebFetch it stands on all three legs, since a shell can read anything and either tool can send it.
+type Agent =
+    (&'static str, &'static str, Option<&'static str>, Option<(&'static str, &'static str)>, &'static str);
+
 #[rustfmt::skip]
-const AGENTS: &[(&str, &str, Option<&str>, Option<(&str, &str)>, &str)] = &[
+const AGENTS: &[Agent] = &[
     ("audit-reviewer", "Reviews one function", Some("Read, Grep, Glob, Bash"), None, "needs-tightening"),
-    ("coverage-analyzer", "Measures coverage", Some("Read, Write, Edit, Bash, Grep, Glob"), None, "needs-tightening"),
-    ("crash-analyzer", "Finds the cause of a crash", Some("Read, Write, Edit, Bash, Grep, Glob"), None, "needs-tightening"),
-    ("function-trace-generator", "Traces calls", Some("Read, Write, Edit, Bash, Grep, Glob"), None, "needs-tightening"),
-    ("crash-analysis-checker", "Checks an analysis", Some("Read, Write, Bash, Grep, Glob"), None, "needs-tightening"),
-    ("crash-analysis-agent", "Leads an analysis", Some("Read, Write, Edit, Bash, Grep, Glob, Task"), None, "needs-tightening"),
-    ("exploitability-validator-agent", "Weighs a bug", Some("Read, Write, Edit, Bash, Grep, Glob, Task"), None, "needs-tightening"),
-    ("crash-report-fetcher", "Fetches a report", Some("Read, Write, WebFetch"), Some(("WebFetch", "webfetch-domain-allowlist.py --anchor-file x")), "needs-tightening"),
-    ("oss-evidence-verifier", "Compares evidence with its source", Some("Read, Write, Bash"), None, "needs-tightening"),
-    ("oss-hypothesis-checker", "Compares a hypothesis with verified evidence", Some("Read, Write"), None, "tight"),
-    ("oss-report-generator", "Writes the report from confirmed hypotheses", Some("Read, Write"), None, "tight"),
+    (
+        "coverage-analyzer",
+        "Measures coverage",
+        Some("Read, Write, Edit, Bash, Grep, Glob"),
+        None,
+        "needs-tightening",
+    ),
+    (
+        "crash-analyzer",
+        "Finds the cause of a crash",
+        Some("Read, Write, Edit, Bash, Grep, Glob"),
+        None,
+        "needs-tightening",
+    ),
+    (
+        "function-trace-generator",
+        "Traces calls",
+        Some("Read, Write, Edit, Bash, Grep, Glob"),
+        None,
+        "needs-tightening",
+    ),
+    (
+        "crash-analysis-checker",
+        "Checks an analysis",
+        Some("Read, Write, Bash, Grep, Glob"),
+        None,
+        "needs-tightening",
+    ),
+    (
+        "crash-analysis-agent",
+        "Leads an analysis",
+        Some("Read, Write, Edit, Bash, Grep, Glob, Task"),
+        None,
+        "needs-tightening",
+    ),
+    (
+        "exploitability-validator-agent",
+        "Weighs a bug",
+        Some("Read, Write, Edit, Bash, Grep, Glob, Task"),
+        None,
+        "needs-tightening",
+    ),
+    (
+        "crash-report-fetcher",
+        "Fetches a report",
+        Some("Read, Write, WebFetch"),
+        Some(("WebFetch", "webfetch-domain-allowlist.py --anchor-file x")),
+        "needs-tightening",
+    ),
+    (
+        "oss-evidence-verifier",
+        "Compares evidence with its source",
+        Some("Read, Write, Bash"),
+        None,
+        "needs-tightening",
+    ),
+    (
+        "oss-hypothesis-checker",
+        "Compares a hypothesis with verified evidence",
+        Some("Read, Write"),
+        None,
+        "tight",
+    ),
+    (
+        "oss-report-generator",
+        "Writes the report from confirmed hypotheses",
+        Some("Read, Write"),
+        None,
+        "tight",
+    ),
     ("oss-hypothesis-former", "Forms hypotheses from evidence", Some("Read, Write"), None, "floor-safe"),
-    ("oss-investigator-gh-archive", "Queries the archive", Some("Bash, Read, Write"), Some(("Bash", "jess hook bash-allowlist bq")), "needs-tightening"),
-    ("oss-investigator-github", "Asks the API", Some("Bash, Read, Write, WebFetch"), Some(("WebFetch", "jess hook webfetch-allowlist api.github.com")), "needs-hitl"),
-    ("oss-investigator-ioc-extractor", "Collects indicators", Some("Read, Write, WebFetch"), Some(("WebFetch", "jess hook webfetch-allowlist --https-any")), "needs-tightening"),
-    ("oss-investigator-local-git", "Reads a clone", Some("Bash, Read, Write, Glob, Grep"), None, "needs-tightening"),
-    ("oss-investigator-wayback", "Finds deleted pages", Some("Bash, Read, Write, WebFetch"), Some(("WebFetch", "jess hook webfetch-allowlist web.archive.org")), "needs-hitl"),
+    (
+        "oss-investigator-gh-archive",
+        "Queries the archive",
+        Some("Bash, Read, Write"),
+        Some(("Bash", "jess hook bash-allowlist bq")),
+        "needs-tightening",
+    ),
+    (
+        "oss-investigator-github",
+        "Asks the API",
+        Some("Bash, Read, Write, WebFetch"),
+        Some(("WebFetch", "jess hook webfetch-allowlist api.github.com")),
+        "needs-hitl",
+    ),
+    (
+        "oss-investigator-ioc-extractor",
+        "Collects indicators",
+        Some("Read, Write, WebFetch"),
+        Some(("WebFetch", "jess hook webfetch-allowlist --https-any")),
+        "needs-tightening",
+    ),
+    (
+        "oss-investigator-local-git",
+        "Reads a clone",
+        Some("Bash, Read, Write, Glob, Grep"),
+        None,
+        "needs-tightening",
+    ),
+    (
+        "oss-investigator-wayback",
+        "Finds deleted pages",
+        Some("Bash, Read, Write, WebFetch"),
+        Some(("WebFetch", "jess hook webfetch-allowlist web.archive.org")),
+        "needs-hitl",
+    ),
     ("offsec-specialist", "Attacks", None, None, "needs-hitl"),
 ];
 

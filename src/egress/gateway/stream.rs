@@ -393,10 +393,10 @@ mod tests {
         values.filter_map(|v| v.pointer("/delta/text").and_then(Value::as_str).map(str::to_owned)).collect()
     }
 
-    fn run(
-        action: Action,
-        chunks: &[&[u8]],
-    ) -> (Result<Vec<u8>, Stop>, BTreeMap<&'static str, u64>, Option<Spent>) {
+    /// What passed, what was found, and what it cost.
+    type Ran = (Result<Vec<u8>, Stop>, BTreeMap<&'static str, u64>, Option<Spent>);
+
+    fn run(action: Action, chunks: &[&[u8]]) -> Ran {
         let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
         let mut inspector = Inspector::new(action, &hosts, &secrets);
         let mut out = Vec::new();
