@@ -68,7 +68,7 @@ pub fn attempts() -> Vec<Attempt> {
             calls(libc::SYS_sched_setscheduler, &[0, 1, (&raw const priority) as usize])
         })
         .needing_root(),
-        returns("higher_priority", |_| calls(libc::SYS_setpriority, &[0, 0, -10i64 as usize])).needing_root(),
+        returns("higher_priority", |_| calls(libc::SYS_setpriority, &[0, 0, -20i64 as usize])).needing_root(),
         loots("shared_memory_of_the_host", |s| {
             let id = call(libc::SYS_shmget, &[s.number("key") as usize, 4096, 0])?;
             let address = call(libc::SYS_shmat, &[id as usize, 0, 0])?;
