@@ -59,6 +59,8 @@ const FILES: &[(&str, &str)] = &[
 
 impl Place {
     pub fn new() -> Place {
+        // Not below /tmp, which the policy takes for scratch; cargo makes the folder only when it builds.
+        fs::create_dir_all(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let root = tempfile::Builder::new().prefix("hook-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let place = Place { root };
         for (path, text) in FILES {
