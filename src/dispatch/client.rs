@@ -149,8 +149,6 @@ impl Client {
             ("DISABLE_AUTOUPDATER", "1"),
             ("DISABLE_TELEMETRY", "1"),
             ("DISABLE_ERROR_REPORTING", "1"),
-            // Tools and hooks don't need the placeholder either.
-            ("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "1"),
             // A background result comes back as a prompt, which no hook can rewrite.
             ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
         ] {
