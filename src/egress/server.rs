@@ -262,9 +262,11 @@ pub(super) async fn read_head<S: Stream>(
     }
 }
 
-/// Answers with the reason, and ends the attempt.
+/// Ends the attempt, and answers with the reason.
 pub(super) async fn refuse<S: Stream>(mut stream: S, attempt: Attempt, denial: Denial) {
     let answer = plain_answer(&denial);
+    // On record before the client hears of it: the run may end while the answer is on its way.
+    attempt.denied(&denial);
     let _ = timeout(Duration::from_secs(5), async {
         stream.write_all(&answer).await?;
         stream.shutdown().await?;
@@ -280,7 +282,6 @@ pub(super) async fn refuse<S: Stream>(mut stream: S, attempt: Attempt, denial: D
         std::io::Result::Ok(())
     })
     .await;
-    attempt.denied(&denial);
 }
 
 fn plain_answer(denial: &Denial) -> Vec<u8> {

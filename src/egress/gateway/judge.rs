@@ -64,7 +64,7 @@ pub(super) fn judge(
     };
     if !policy.allows(&model) {
         let shown: String = model.chars().filter(char::is_ascii_graphic).take(80).collect();
-        let message = format!("the model {shown} is not on this run's list; --model {shown} would allow it");
+        let message = format!("the model {shown} is not on this run's list");
         return Err(Denial::new(Reason::ModelNotAllowed, message));
     }
     let asked = body_map.get("max_tokens").map(Value::as_u64);
