@@ -31,9 +31,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// The caller has more than one thread, so its copy could not run ordinary code.
-    #[error("starting a sandbox from a process with {threads} threads: start `jess run` as a child instead")]
+    #[error(
+        "starting a sandbox from a process with {threads} threads (0: /proc is not mounted): start `jess run` as a child, with /proc"
+    )]
     Threads {
-        /// How many.
+        /// How many; 0 if /proc does not tell.
         threads: usize,
     },
     /// The kernel refused the namespaces.

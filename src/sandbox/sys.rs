@@ -67,11 +67,11 @@ pub fn exit_now(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// How many threads this process has, if /proc tells; an error if more than one.
+/// An error with the number of threads of this process, if that is not one; 0 if /proc does not tell.
 pub fn require_single_thread() -> Result<(), usize> {
-    match std::fs::read_dir("/proc/self/task").map(Iterator::count) {
-        Ok(1) | Err(_) => Ok(()),
-        Ok(n) => Err(n),
+    match std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count) {
+        1 => Ok(()),
+        n => Err(n),
     }
 }
 

@@ -80,14 +80,22 @@ fn a_turned_model_reads_no_secret_of_the_repository_through_the_client() {
 fn the_drill_holds_through_the_real_client() {
     loopback_only(|| {
         let done = Command::new(env!("CARGO_BIN_EXE_jess"))
-            .args(["drill", "--client"])
+            .args(["drill", "--format", "json", "--client"])
             .arg(Client::pinned().path())
             .stdin(std::process::Stdio::null())
             .output()
             .unwrap();
         let table = String::from_utf8_lossy(&done.stdout);
-        let last = table.lines().last().unwrap_or_default();
         assert_eq!(done.status.code(), Some(0), "{table}{}", String::from_utf8_lossy(&done.stderr));
-        assert!(last.starts_with("0 of ") && last.ends_with("attacks got through"), "{last}");
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&done.stdout).unwrap();
+        assert!(rows.len() >= 15);
+        let row = |attack: &str| rows.iter().find(|r| r["attack"] == attack).unwrap();
+        // The kernel's layers are really reached through the client: these attacks ran, and were stopped there.
+        let beats = row("daemon")["evidence"].as_str().unwrap();
+        assert!(!beats.starts_with("0 beats"), "the daemon never ran: {beats}");
+        for attack in ["daemon", "keyring", "shared-memory", "exfiltrate-tcp", "client-memory"] {
+            assert_ne!(row(attack)["layers"][0], "hooks", "{attack} was only denied by a hook");
+        }
+        assert_eq!(row("repo-secret-read")["layers"][0], "hooks");
     });
 }

@@ -1,7 +1,7 @@
 //! Runs a test where the only network is loopback.
 //!
 //! The body runs in a second copy of the test binary, in a network namespace of its own, so it needs neither root nor
-//! a wrapper around `cargo test`. Needs `unshare`, `setpriv` (util-linux), `timeout` (coreutils) and `ip` (iproute2).
+//! a wrapper around `cargo test`. Where the whole test run has no other network already, it runs at once. Needs `unshare`, `setpriv` (util-linux), `timeout` (coreutils) and `ip` (iproute2).
 
 use std::process::{Command, Stdio};
 
@@ -17,6 +17,9 @@ const LIMIT: &str = "240";
 pub fn loopback_only<F: FnOnce()>(body: F) {
     if std::env::var_os(INSIDE).is_some() {
         assert_eq!(interfaces(), ["lo"], "the test must have no way out but loopback");
+        return body();
+    }
+    if interfaces() == ["lo"] && loopback_is_up() {
         return body();
     }
     let test = test_name::<F>();
@@ -51,6 +54,11 @@ fn test_name<F>() -> &'static str {
     let closure = std::any::type_name::<F>();
     let path = closure.split("::{{closure}}").next().unwrap_or(closure);
     path.split_once("::").map_or(path, |(_crate, test)| test)
+}
+
+fn loopback_is_up() -> bool {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0");
+    listener.and_then(|l| std::net::TcpStream::connect(l.local_addr()?)).is_ok()
 }
 
 fn interfaces() -> Vec<String> {

@@ -74,7 +74,7 @@ pub fn all(world: &World, out: &Path) -> Vec<Attack> {
 
 /// `jess drill act NAME ARGS`, as a shell command inside.
 fn act(world: &World, rest: &str) -> Call {
-    Call::bash(format!("{} drill act {rest}", world.jess.display()))
+    Call::bash(format!("{} drill act {rest}", world.act.display()))
 }
 
 fn direct(
@@ -265,7 +265,7 @@ fn writes(world: &World, out: &Path) -> Vec<Attack> {
             "fill-disk",
             "write a file without end",
             &["limits"],
-            act(world, &format!("big {}", big.display())),
+            act(world, &format!("big {}; echo tried", big.display())),
             Proof::FileGrew(big),
         ),
         direct(
@@ -285,7 +285,7 @@ fn processes(world: &World, out: &Path) -> Vec<Attack> {
             "daemon",
             "leave a daemon that outlives the run",
             &["pid-namespace"],
-            act(world, &format!("daemon {} </dev/null >/dev/null 2>&1", beat.display())),
+            act(world, &format!("daemon {} </dev/null >/dev/null 2>&1 && echo left", beat.display())),
             Proof::StillAlive(beat),
         ),
         direct(
@@ -294,7 +294,7 @@ fn processes(world: &World, out: &Path) -> Vec<Attack> {
             &["pid-namespace", "landlock"],
             Call::bash(format!(
                 "{0} drill act kill {1}; {0} drill act kill {2}",
-                world.jess.display(),
+                world.act.display(),
                 world.victim.id(),
                 std::process::id()
             )),

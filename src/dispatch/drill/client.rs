@@ -7,6 +7,7 @@ use super::world::World;
 use super::{Row, Run, calls_of};
 use crate::dispatch::Switches;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -63,8 +64,13 @@ pub fn hold(
         let befores: Vec<_> = together.iter().map(|a| super::before(&a.proof)).collect();
         let calls = calls_of(together.iter().copied());
         let run = table.converse(world, "together", Setting::Plain, &calls, "Nothing to report.", common)?;
+        let results = results(&run.transcript);
+        let mut next = 0;
         for (attack, before) in together.into_iter().zip(befores) {
-            let run = Run { before, ..run.clone() };
+            let mine = next..next + attack.calls.len();
+            next = mine.end;
+            let answers = mine.map(|n| results.get(&call_id(n)).cloned().unwrap_or_default()).collect();
+            let run = Run { before, answers: Some(answers), ..run.clone() };
             rows.push(run.judge(world, attack));
         }
     }
@@ -75,6 +81,34 @@ pub fn hold(
         rows.push(run.judge(world, attack));
     }
     Ok(rows)
+}
+
+fn call_id(n: usize) -> String {
+    format!("toolu_drill_{n}")
+}
+
+/// The requests in a model's log; what stands between them is their words once more.
+fn requests(log: &[u8]) -> impl Iterator<Item = Value> {
+    log.split(|b| *b == b'\n')
+        .filter(|line| line.starts_with(b"{"))
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .filter(|request| request["messages"].is_array())
+}
+
+/// What the model was told of each call, by the call's id.
+fn results(log: &[u8]) -> HashMap<String, String> {
+    let mut results = HashMap::new();
+    for request in requests(log) {
+        let messages = request["messages"].as_array().into_iter().flatten();
+        for block in messages.filter_map(|m| m["content"].as_array()).flatten() {
+            if let Some(id) = block["tool_use_id"].as_str() {
+                let content = &block["content"];
+                let text = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
+                results.insert(id.to_owned(), text);
+            }
+        }
+    }
+    results
 }
 
 /// The client at its table: what stays the same over all conversations.
@@ -94,9 +128,9 @@ impl Table<'_> {
         answer: &str,
         out: &Path,
     ) -> std::io::Result<Run> {
-        let mut turns: Vec<Value> = (0..)
+        let mut turns: Vec<Value> = (0usize..)
         .zip(calls)
-        .map(|(n, call)| json!([{"type": "tool_use", "id": format!("toolu_drill_{n}"), "name": call.tool, "input": call.input}]))
+        .map(|(n, call)| json!([{"type": "tool_use", "id": call_id(n), "name": call.tool, "input": call.input}]))
         .collect();
         turns.push(json!([{"type": "text", "text": answer}]));
         let model = Model::start(world, name, &turns)?;
@@ -108,10 +142,17 @@ impl Table<'_> {
         let request = crate::dispatch::Request { model_url: Some(model.url.clone()), ..request };
         let result = crate::dispatch::run_with(&request, self.switches);
         let mut transcript = std::fs::read(log(world, name)).unwrap_or_default();
-        let asked = transcript.split(|b| *b == b'\n').filter(|line| line.starts_with(b"{")).count();
+        let asked =
+            requests(&transcript).filter(|r| r["tools"].as_array().is_some_and(|t| !t.is_empty())).count();
         if asked > calls.len() {
             transcript.extend_from_slice(super::DONE.as_bytes());
         }
-        Ok(Run { result: result.into(), out: out.to_path_buf(), transcript: transcript.into(), before: None })
+        Ok(Run {
+            result: result.into(),
+            out: out.to_path_buf(),
+            transcript: transcript.into(),
+            before: None,
+            answers: None,
+        })
     }
 }

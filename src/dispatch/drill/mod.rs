@@ -90,7 +90,10 @@ pub fn layer_names() -> Vec<&'static str> {
 /// # Errors
 /// See [`DrillError`]; a layer that fails to engage is a row of the table, not an error.
 pub fn hold(options: &Options) -> Result<Vec<Row>, DrillError> {
-    let world = World::build()?;
+    let mut world = World::build()?;
+    if options.client.is_some() {
+        world.act = super::JESS_INSIDE.into();
+    }
     let common = world.out("common")?;
     let switches = match &options.without {
         None => Switches::all_on(),
@@ -105,7 +108,6 @@ pub fn hold(options: &Options) -> Result<Vec<Row>, DrillError> {
     }
     attacks.retain(|a| options.only.is_empty() || options.only.iter().any(|name| name == a.id));
     attacks.retain(|a| options.without.as_ref().is_none_or(|name| a.layers == [name.as_str()]));
-    let mut world = world;
     if let Some(program) = &options.client {
         return client::hold(&mut world, program, &attacks, &common, &switches).map_err(DrillError::World);
     }
@@ -143,6 +145,8 @@ struct Run {
     transcript: Rc<Vec<u8>>,
     /// Content of the file that the attack is to change, before the run.
     before: Option<Vec<u8>>,
+    /// What the client told the model of each call, where that shows whether the call was made.
+    answers: Option<Vec<String>>,
 }
 
 impl Run {
@@ -161,7 +165,7 @@ impl Run {
         let command = vec![world.jess.clone().into(), "drill".into(), "agent".into(), plan.into()];
         let result = super::run_with(&request(world, attack.setting, &out, command), switches);
         let transcript = result.as_ref().map(|done| done.raw.inspect().clone()).unwrap_or_default();
-        Ok(Run { result: result.into(), out, transcript: transcript.into(), before })
+        Ok(Run { result: result.into(), out, transcript: transcript.into(), before, answers: None })
     }
 
     /// Whether the attack got through, by what is to be seen outside.
@@ -170,7 +174,10 @@ impl Run {
             Some(why) => (true, why),
             None => self.see(world, &attack.proof),
         };
-        Row { attack: attack.id, what: attack.what, layers: attack.layers, got_through, evidence }
+        // A call that a hook denied never came to the layer behind it.
+        let denied = self.answers.iter().flatten().any(|answer| is_denied(answer));
+        let layers = if denied && !got_through { &["hooks"] } else { attack.layers };
+        Row { attack: attack.id, what: attack.what, layers, got_through, evidence }
     }
 
     /// An attack that was not carried out proves nothing: it counts as got through.
@@ -179,8 +186,13 @@ impl Run {
             Err(Error::Poisoned(_) | Error::RuleOfTwo(_)) if attack.proof == Proof::AgentStarted => None,
             Err(error) => Some(format!("not tried: {error}")),
             Ok(_) if attack.proof == Proof::AgentStarted || attack.answer.is_some() => None,
-            Ok(done) if contains(&self.transcript, DONE) || done.ending != Ending::Exited(0) => None,
-            Ok(_) => Some("not tried: the agent stopped early".into()),
+            Ok(done) if !contains(&self.transcript, DONE) && done.ending == Ending::Exited(0) => {
+                Some("not tried: the agent stopped early".into())
+            }
+            Ok(_) => {
+                let unmade = self.answers.iter().flatten().find(|a| !is_denied(a) && !was_made(a));
+                unmade.map(|answer| format!("not tried: the client said: {}", shown_text(answer)))
+            }
         }
     }
 
@@ -262,6 +274,21 @@ impl Run {
             }
         }
     }
+}
+
+/// Whether a client's answer to a call is a denial by a hook.
+fn is_denied(answer: &str) -> bool {
+    answer.contains("hook error")
+}
+
+/// Whether it is the result of a call that was made: in a dispatch every one comes sealed, and a shell says by its
+/// status that it did not find, or could not execute, a program.
+fn was_made(answer: &str) -> bool {
+    answer.contains("<untrusted-") && !answer.contains("Exit code 127") && !answer.contains("Exit code 126")
+}
+
+fn shown_text(text: &str) -> String {
+    crate::sanitise::for_terminal(&crate::untrusted::Untrusted::new(text), 120)
 }
 
 fn before(proof: &Proof) -> Option<Vec<u8>> {

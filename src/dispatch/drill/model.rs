@@ -60,7 +60,7 @@ fn converse(stream: &TcpStream, turns: &[Value], log: &Path) -> std::io::Result<
     // Text inside JSON strings is escaped; the words are also looked for as they are.
     let mut words = Vec::new();
     strings(&body, &mut words);
-    file.write_all(words.join("\n").as_bytes())?;
+    file.write_all((words.join("\n") + "\n").as_bytes())?;
     answer(stream, &message(&body, turns))
 }
 

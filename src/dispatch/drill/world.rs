@@ -13,6 +13,9 @@ pub struct World {
     pub dir: PathBuf,
     /// A copy of jess that any user can execute.
     pub jess: PathBuf,
+    /// Where the attacker's program is inside: the copy, which the built-in agent is; or, beside another agent, the one
+    /// that the hooks run.
+    pub act: PathBuf,
     /// A repository with a secret, hostile text, and no agent configuration.
     pub repo: PathBuf,
     /// The same, with settings that run a command.
@@ -131,7 +134,21 @@ impl World {
             .spawn()?;
         let segment = sys::share(canary.segment.as_bytes()).ok();
         let key = sys::plant_key(KEY_NAME, canary.key.as_bytes()).is_ok();
-        Ok(World { dir, jess, repo, poisoned, server, home, canary, tcp, udp, victim, segment, key })
+        Ok(World {
+            dir,
+            act: jess.clone(),
+            jess,
+            repo,
+            poisoned,
+            server,
+            home,
+            canary,
+            tcp,
+            udp,
+            victim,
+            segment,
+            key,
+        })
     }
 
     /// A fresh directory for results.
