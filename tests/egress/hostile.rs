@@ -110,9 +110,15 @@ fn a_name_that_is_bound_anew_does_not_lead_inside() {
 
 #[test]
 fn an_answer_with_one_public_and_one_inside_address_leads_only_to_the_public_one() {
-    let public = Origin::http(PUBLIC, "PUBLIC");
+    // A port that is free on both addresses: another test may hold the first one inside.
+    let (public, inside) = (0..50)
+        .find_map(|_| {
+            let public = Origin::http(PUBLIC, "PUBLIC");
+            let inside = std::net::TcpListener::bind((INSIDE, public.port())).ok()?;
+            Some((public, inside))
+        })
+        .expect("the same port inside");
     let port = public.port();
-    let inside = std::net::TcpListener::bind((INSIDE, port)).expect("the same port inside");
     inside.set_nonblocking(true).unwrap();
     let names = NameServer::start(|_, _| vec![Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2)]);
     let mut config = config(&[&format!("mixed.test:{port}")], &[]);
