@@ -21,7 +21,7 @@ pub struct Args {
     /// Stop the command after this many seconds: TERM, two seconds, KILL; exit 124
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Working directory inside [default: this one if granted, else the private HOME]
+    /// Working directory inside [default: this one if it is in a grant or leads to one, else the private HOME]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Write a JSON report of the run to this file
@@ -104,7 +104,10 @@ fn spec(args: Args) -> Spec {
     for variable in args.env {
         set_variable(&mut environment, &variable);
     }
-    let cwd = args.cwd.or_else(|| std::env::current_dir().ok().filter(|dir| is_granted(dir, &grants)));
+    let cwd = match args.cwd {
+        Some(dir) => Some(std::path::absolute(&dir).unwrap_or(dir)),
+        None => std::env::current_dir().ok().filter(|dir| exists_inside(dir, &grants)),
+    };
     Spec {
         argv: args.command,
         cwd,
@@ -145,8 +148,10 @@ fn is_writable_inside(path: &Path, rw: &[PathBuf]) -> bool {
         .any(|grant| real.iter().chain(&place).any(|p| p.starts_with(&grant)) || path.starts_with(&grant))
 }
 
-fn is_granted(dir: &Path, grants: &[Grant]) -> bool {
-    grants.iter().filter_map(|g| g.path.canonicalize().ok()).any(|granted| dir.starts_with(granted))
+/// Whether `dir` is there inside: in a grant, or on the way to one (so that relative arguments mean what they mean here).
+fn exists_inside(dir: &Path, grants: &[Grant]) -> bool {
+    let mut granted = grants.iter().filter_map(|g| g.path.canonicalize().ok());
+    granted.any(|granted| dir.starts_with(&granted) || granted.starts_with(dir))
 }
 
 /// A positive number of seconds, at most a year.

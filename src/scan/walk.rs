@@ -161,7 +161,9 @@ fn git(what: &str, args: &[&str]) -> Result<Vec<u8>, WalkError> {
     if out.status.success() {
         Ok(out.stdout)
     } else {
-        Err(fail(String::from_utf8_lossy(&out.stderr).trim().to_string()))
+        // git says what is wrong first; its usage text may follow for pages.
+        let said = String::from_utf8_lossy(&out.stderr);
+        Err(fail(said.lines().next().unwrap_or_default().trim().to_string()))
     }
 }
 

@@ -140,6 +140,22 @@ fn grants_that_do_not_exist_and_files_that_do_not_open_are_named() {
     assert_eq!(done.status.code(), Some(64));
 }
 
+#[test]
+fn relative_paths_mean_inside_what_they_mean_outside() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("given")).unwrap();
+    std::fs::write(dir.path().join("given/file"), "content").unwrap();
+    std::fs::write(dir.path().join("kept"), "secret").unwrap();
+    let from_here =
+        |arguments: &[&str]| jess().arg("run").args(arguments).current_dir(dir.path()).output().unwrap();
+    let done = from_here(&["--ro", "given", "--", "/bin/cat", "given/file"]);
+    assert_eq!(stdout(&done), "content", "{}", stderr(&done));
+    let done = from_here(&["--ro", "given", "--cwd", "given", "--", "/bin/cat", "file"]);
+    assert_eq!(stdout(&done), "content", "{}", stderr(&done));
+    let done = from_here(&["--ro", "given", "--", "/bin/cat", "kept"]);
+    assert_ne!(done.status.code(), Some(0), "what is beside the grant is not there");
+}
+
 /// `user.max_user_namespaces` of a parent namespace counts inside it: a host without user namespaces, on any host.
 #[test]
 fn without_user_namespaces_it_refuses_with_3_and_says_why() {
