@@ -14,6 +14,7 @@ mod dispatch;
 mod drill;
 mod explain;
 mod gate;
+mod fetch;
 mod hook;
 mod log;
 mod rpc;
@@ -42,6 +43,7 @@ enum Command {
     Explain(explain::Args),
     Hook(hook::Args),
     Gate(gate::Args),
+    Fetch(fetch::Args),
     Rpc(rpc::Args),
     Seal(seal::Args),
     Log(log::Args),
@@ -68,6 +70,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Check(args) => check::run(args),
             Command::Rules(args) => rules::run(args),
             Command::Explain(args) => explain::run(args),
+            Command::Fetch(args) => fetch::run(args),
             Command::Hook(args) => hook::run(args),
             Command::Gate(args) => gate::run(args),
             Command::Seal(args) => seal::run(args),

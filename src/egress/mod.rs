@@ -24,6 +24,7 @@ pub mod capture;
 pub mod credential;
 mod dial;
 pub mod event;
+pub mod fetch;
 mod gateway;
 pub mod head;
 pub mod hello;

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod capture;
+mod fetch;
 mod gateway;
 mod hostile;
 mod support;
+mod tools;
 mod tunnel;
