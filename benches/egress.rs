@@ -1,7 +1,8 @@
 //! What the door costs: throughput and latency of a tunnel against the same transfer without it, in one interleaved
 //! series, and the memory of 2,000 open tunnels.
 //!
-//! `cargo bench --bench egress` (this process holds the client, the origin and the door, so its memory is an upper
+//! `cargo bench --bench egress`; with JESS_BENCH_PROXY=ADDR:PORT another proxy, such as tinyproxy, is measured in the
+//! same series (it must allow CONNECT to 127.0.0.2 on any port). (This process holds the client, the origin and the door, so its memory is an upper
 //! bound for the door's).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -113,10 +114,19 @@ fn main() {
         ..Config::default()
     };
     let handle = Server::start(listener.into(), config).unwrap();
+    let other: Option<SocketAddr> =
+        std::env::var("JESS_BENCH_PROXY").ok().map(|a| a.parse().expect("ADDR:PORT"));
+    let mut o = Vec::new();
     let (mut d, mut t) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
+        if let Some(other) = other {
+            o.push(throughput(tunnel(other, origin)));
+        }
         d.push(throughput(direct(origin)));
         t.push(throughput(tunnel(door, origin)));
+    }
+    if !o.is_empty() {
+        println!("other proxy GB/s: {:.2}", median(o));
     }
     println!(
         "throughput GB/s: direct {:.2}, tunnel {:.2}, ratio {:.2}",
