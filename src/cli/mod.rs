@@ -15,6 +15,7 @@ mod drill;
 mod explain;
 mod gate;
 mod fetch;
+mod gate;
 mod hook;
 mod log;
 mod rpc;
