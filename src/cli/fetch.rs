@@ -68,6 +68,6 @@ fn print(page: &Page) -> Exit {
         eprintln!("jess: the server answered with status {}", page.status);
     }
     let origin: &Untrusted<String> = &page.url;
-    println!("{}", envelope::wrap_tool_result(&page.text, "jess-fetch", origin));
+    say!("{}", envelope::wrap_tool_result(&page.text, "jess-fetch", origin));
     Exit::OK
 }

@@ -15,7 +15,6 @@ mod drill;
 mod explain;
 mod fetch;
 mod gate;
-mod gate;
 mod hook;
 mod log;
 mod rpc;

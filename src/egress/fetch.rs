@@ -100,10 +100,10 @@ pub fn fetch(url: &str, config: Config, options: &FetchOptions) -> Result<Page, 
     let shared = Shared::new(config)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Thread)?;
-    let whole = timeout(options.time, follow(&shared, url, options));
-    let outcome = runtime.block_on(async { whole.await.map_err(|_| FetchError::Time(options.time)) });
+    // The timer needs the runtime's context, so it is made inside.
+    let outcome = runtime.block_on(async { timeout(options.time, follow(&shared, url, options)).await });
     runtime.shutdown_background();
-    outcome?
+    outcome.map_err(|_| FetchError::Time(options.time))?
 }
 
 async fn follow(shared: &Shared, url: &str, options: &FetchOptions) -> Result<Page, FetchError> {
@@ -157,7 +157,9 @@ async fn request(
         let name = ServerName::try_from(name).map_err(|_| no_host())?;
         let tls =
             tokio_rustls::TlsConnector::from(Arc::clone(&shared.tls)).connect(name, dialled.stream).await;
-        Box::new(tls.map_err(|e| FetchError::Hop(format!("TLS with {host}:{port} failed: {e}")))?)
+        // The cause may quote names out of the server's certificate.
+        let why = "no certificate for that name from an authority that is trusted, or no TLS";
+        Box::new(tls.map_err(|_| FetchError::Hop(format!("TLS with {host}:{port} failed: {why}")))?)
     } else {
         Box::new(dialled.stream)
     };

@@ -5,9 +5,9 @@ use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{Token, Tokenizer};
 use std::collections::BTreeMap;
 
-/// Elements whose content is not for a reader.
+/// Elements whose content is not for a reader. Not `head`, whose end tag may be left out: the title is its only text.
 const SILENT: [&str; 9] =
-    ["script", "style", "noscript", "template", "svg", "math", "iframe", "object", "head"];
+    ["script", "style", "noscript", "template", "svg", "math", "iframe", "object", "title"];
 /// Elements that begin a line.
 const BLOCKS: [&str; 27] = [
     "p",
@@ -177,6 +177,13 @@ mod tests {
             text.replace("\n\n", "\n"),
             "Title\nOne & two (https://a.test/x)\n- a\n- b\n[image: a cat]\nend"
         );
+    }
+
+    #[test]
+    fn a_head_without_an_end_does_not_hide_the_page() {
+        let (_, text) =
+            read(b"<!doctype html><html><head><title>T</title><meta charset=utf-8><body>Words").unwrap();
+        assert_eq!(text, "Words");
     }
 
     #[test]
