@@ -1,9 +1,9 @@
 //! What the door costs: throughput and latency of a tunnel against the same transfer without it, in one interleaved
 //! series, and the memory of 2,000 open tunnels.
 //!
-//! `cargo bench --bench egress`; with JESS_BENCH_PROXY=ADDR:PORT another proxy, such as tinyproxy, is measured in the
-//! same series (it must allow CONNECT to 127.0.0.2 on any port). (This process holds the client, the origin and the door, so its memory is an upper
-//! bound for the door's).
+//! `cargo bench --bench egress`; with `JESS_BENCH_PROXY=ADDR:PORT` another proxy, such as tinyproxy, is measured in the
+//! same series (it must allow CONNECT to 127.0.0.2 on any port). This process holds the client, the origin and the door,
+//! so its memory is an upper bound for the door's.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
