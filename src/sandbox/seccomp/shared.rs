@@ -1,0 +1,160 @@
+//! The rules of tier `landlock`: what namespaces close in tier `full`.
+//!
+//! Objects of the host that have no place in the file system (System V IPC, message queues) are out of reach. Calls
+//! that change a file's metadata, reach a socket, start a process or name another one go to the supervisor.
+
+use super::calls::{self, Call};
+use super::program::{Program, Test};
+use super::{ALLOW, EPERM, mode_at};
+
+/// Asks the supervisor.
+const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
+
+/// Objects that live in the host's IPC namespace, and attributes that no descriptor or path check covers.
+const DENIED: &[Call] = &[
+    calls::shmget,
+    calls::shmat,
+    calls::shmctl,
+    calls::shmdt,
+    calls::semget,
+    calls::semop,
+    calls::semctl,
+    calls::semtimedop,
+    calls::msgget,
+    calls::msgsnd,
+    calls::msgrcv,
+    calls::msgctl,
+    calls::mq_open,
+    calls::mq_unlink,
+    calls::setxattrat,
+    calls::removexattrat,
+    calls::file_setattr,
+    // another process's descriptors
+    calls::pidfd_getfd,
+];
+
+/// Metadata of files, watches on them, connections and listeners, new processes: the supervisor's.
+const ASKED: &[Call] = &[
+    calls::fork,
+    calls::vfork,
+    calls::chown,
+    calls::fchown,
+    calls::lchown,
+    calls::fchownat,
+    calls::utime,
+    calls::utimes,
+    calls::futimesat,
+    calls::utimensat,
+    calls::setxattr,
+    calls::lsetxattr,
+    calls::fsetxattr,
+    calls::removexattr,
+    calls::lremovexattr,
+    calls::fremovexattr,
+    calls::inotify_add_watch,
+    calls::connect,
+    calls::bind,
+    calls::listen,
+];
+
+/// Calls on a process, with the argument that names it; 0 is the caller itself.
+const ON_PROCESS: &[(Call, u32)] = &[
+    (calls::prlimit64, 0),
+    (calls::setpriority, 1),
+    (calls::getpriority, 1),
+    (calls::ioprio_set, 1),
+    (calls::ioprio_get, 1),
+    (calls::sched_setaffinity, 0),
+    (calls::sched_getaffinity, 0),
+    (calls::sched_setscheduler, 0),
+    (calls::sched_getscheduler, 0),
+    (calls::sched_setparam, 0),
+    (calls::sched_getparam, 0),
+    (calls::sched_setattr, 0),
+    (calls::sched_getattr, 0),
+    (calls::getpgid, 0),
+    (calls::getsid, 0),
+    (calls::setpgid, 0),
+    (calls::pidfd_open, 0),
+];
+
+/// Signals, where Landlock has no scope for them (before ABI 6).
+const SIGNALS: &[Call] =
+    &[calls::kill, calls::tkill, calls::tgkill, calls::rt_sigqueueinfo, calls::rt_tgsigqueueinfo];
+
+/// Sending calls, with the argument that holds the flags.
+const SENDS: &[(Call, u32)] = &[(calls::sendto, 3), (calls::sendmsg, 2), (calls::sendmmsg, 3)];
+
+const MSG_FASTOPEN: u32 = 0x2000_0000;
+
+/// FS_IOC_SETFLAGS, its 32-bit form, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION: attributes by a read-only descriptor.
+const ATTRIBUTE_REQUESTS: [u32; 4] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602];
+
+/// What the filter of tier `landlock` has to do by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shared {
+    /// Whether a supervisor listens. Without one (inside another jess in this tier, whose supervisor is asked
+    /// instead) the calls pass on.
+    pub supervised: bool,
+    /// The Landlock ABI: below 6 signals are asked about, below 3 truncation is.
+    pub landlock_abi: u32,
+}
+
+impl Shared {
+    /// The action for a call that the supervisor decides about.
+    pub fn asked(self) -> u32 {
+        if self.supervised { ASK } else { ALLOW }
+    }
+
+    pub(super) fn ioctl(self, b: &mut Program) {
+        for request in ATTRIBUTE_REQUESTS {
+            b.when(Test::Equal, request, EPERM);
+        }
+    }
+
+    /// The open family. Argument `flags` is loaded.
+    pub(super) fn open(self, b: &mut Program, flags: u32, creating: u32) {
+        if self.landlock_abi < 3 {
+            // Truncation by a descriptor for reading is no write to an old Landlock.
+            b.jump(Test::AnyBit, libc::O_TRUNC as u32, 0, 3);
+            b.and(libc::O_ACCMODE as u32);
+            b.when(Test::Equal, libc::O_RDONLY as u32, EPERM);
+            b.load_arg(flags);
+        }
+        b.jump(Test::AnyBit, creating, 1, 0);
+        b.ret(ALLOW);
+        mode_at(b, flags + 1, ALLOW);
+    }
+
+    pub(super) fn rules(self, p: &mut Program) {
+        for (call, flags) in SENDS {
+            p.on(*call, |b| {
+                // A fast open connects without connect(2).
+                b.load_arg(*flags);
+                b.when(Test::AnyBit, MSG_FASTOPEN, EPERM);
+                b.ret(ALLOW);
+            });
+        }
+        for call in DENIED {
+            p.always(*call, EPERM);
+        }
+        for call in ASKED {
+            p.always(*call, self.asked());
+        }
+        for (call, process) in ON_PROCESS {
+            p.on(*call, |b| {
+                b.load_arg(*process);
+                b.when(Test::Equal, 0, ALLOW);
+                b.ret(self.asked());
+            });
+        }
+        if self.landlock_abi < 6 {
+            for call in SIGNALS {
+                p.always(*call, self.asked());
+            }
+        }
+        if self.landlock_abi < 3 {
+            p.always(calls::truncate, self.asked());
+        }
+    }
+}

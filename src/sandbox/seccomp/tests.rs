@@ -1,0 +1,178 @@
+//! The filter's verdicts, found by running its program.
+
+use super::program::verdict as run;
+use super::*;
+
+fn verdict(policy: Policy, arch: u32, nr: i64, args: [u64; 6]) -> u32 {
+    run(&program(policy), arch, nr as u32, args)
+}
+
+fn here(nr: i64, args: [u64; 6]) -> u32 {
+    verdict(Policy::default(), Arch::HERE.audit(), nr, args)
+}
+
+#[test]
+fn foreign_architectures_and_x32_kill() {
+    assert_eq!(verdict(Policy::default(), 0x4000_0003, 1, [0; 6]), KILL);
+    #[cfg(target_arch = "x86_64")]
+    assert_eq!(here(0x4000_0000 | libc::SYS_read, [0; 6]), KILL);
+    assert_eq!(here(libc::SYS_read, [0; 6]), ALLOW);
+}
+
+#[test]
+fn every_denied_call_is_denied_and_unknown_ones_do_not_exist() {
+    for arch in [Arch::X86_64, Arch::Aarch64] {
+        let program = program_for(arch, Policy::default());
+        let answers = DENIED.iter().map(|call| (call, EPERM)).chain(ABSENT.iter().map(|call| (call, ENOSYS)));
+        for (call, answer) in answers {
+            let Some(nr) = call.on(arch) else { continue };
+            assert_eq!(run(&program, arch.audit(), nr, [0; 6]), answer, "{} on {arch:?}", call.name);
+        }
+    }
+    assert_eq!(here(i64::from(HIGHEST_KNOWN) + 1, [0; 6]), ENOSYS);
+}
+
+#[test]
+fn clone_makes_threads_and_no_namespaces() {
+    assert_eq!(here(libc::SYS_clone, [libc::CLONE_VM as u64, 0, 0, 0, 0, 0]), ALLOW);
+    assert_eq!(here(libc::SYS_clone, [libc::CLONE_NEWUSER as u64, 0, 0, 0, 0, 0]), EPERM);
+}
+
+#[test]
+fn high_bits_of_an_argument_change_nothing() {
+    let high = 1u64 << 32;
+    assert_eq!(here(libc::SYS_socket, [high | libc::AF_UNIX as u64, 1, 0, 0, 0, 0]), EAFNOSUPPORT);
+    assert_eq!(here(libc::SYS_ioctl, [0, high | 0x5412, 0, 0, 0, 0]), EPERM);
+    assert_eq!(here(libc::SYS_fchmod, [3, high | 0o4755, 0, 0, 0, 0]), EPERM);
+}
+
+#[test]
+fn sockets_are_tcp_and_udp_only() {
+    let socket = |family: i32, kind: i32, protocol: i32| {
+        here(libc::SYS_socket, [family as u64, kind as u64, protocol as u64, 0, 0, 0])
+    };
+    assert_eq!(socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0), ALLOW);
+    assert_eq!(socket(libc::AF_INET6, libc::SOCK_DGRAM, libc::IPPROTO_UDP), ALLOW);
+    assert_eq!(socket(libc::AF_INET, libc::SOCK_RAW, 0), EPERM);
+    assert_eq!(socket(libc::AF_INET, libc::SOCK_STREAM, 262), EPERM); // MPTCP
+    for family in [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK, libc::AF_ALG, 44] {
+        assert_eq!(socket(family, libc::SOCK_STREAM, 0), EAFNOSUPPORT, "{family}");
+    }
+}
+
+#[test]
+fn a_datagram_pair_is_refused_and_a_stream_pair_is_not() {
+    let pair = |kind: i32| here(libc::SYS_socketpair, [libc::AF_UNIX as u64, kind as u64, 0, 0, 0, 0]);
+    assert_eq!(pair(libc::SOCK_STREAM | libc::SOCK_CLOEXEC), ALLOW);
+    assert_eq!(pair(libc::SOCK_SEQPACKET), ALLOW);
+    assert_eq!(pair(libc::SOCK_DGRAM), EPERM);
+}
+
+#[test]
+fn set_id_bits_are_refused_wherever_a_mode_goes() {
+    assert_eq!(here(libc::SYS_fchmodat, [0, 0, 0o755, 0, 0, 0]), ALLOW);
+    assert_eq!(here(libc::SYS_fchmodat, [0, 0, 0o4755, 0, 0, 0]), EPERM);
+    assert_eq!(here(libc::SYS_fchmodat2, [0, 0, 0o2755, 0, 0, 0]), EPERM);
+    let create = libc::O_CREAT as u64;
+    assert_eq!(here(libc::SYS_openat, [0, 0, create, 0o4755, 0, 0]), EPERM);
+    assert_eq!(here(libc::SYS_openat, [0, 0, create, 0o644, 0, 0]), ALLOW);
+    assert_eq!(here(libc::SYS_openat, [0, 0, libc::O_TMPFILE as u64, 0o4755, 0, 0]), EPERM);
+    // Without O_CREAT the fourth argument is whatever the register held.
+    assert_eq!(here(libc::SYS_openat, [0, 0, libc::O_DIRECTORY as u64, 0o4755, 0, 0]), ALLOW);
+}
+
+#[test]
+fn an_allowed_unix_socket_is_the_only_difference_of_that_policy() {
+    let open = Policy { unix_sockets: true, shared: None };
+    let unix = |policy| verdict(policy, Arch::HERE.audit(), libc::SYS_socket, [1, 1, 0, 0, 0, 0]);
+    assert_eq!(unix(open), ALLOW);
+    assert_eq!(unix(Policy::default()), EAFNOSUPPORT);
+    assert_eq!(verdict(open, Arch::HERE.audit(), libc::SYS_socket, [16, 3, 0, 0, 0, 0]), EAFNOSUPPORT);
+}
+
+/// The filter of tier `landlock` with a supervisor, on the newest Landlock.
+fn shared(landlock_abi: u32) -> Policy {
+    Policy { unix_sockets: false, shared: Some(Shared { supervised: true, landlock_abi }) }
+}
+
+const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
+
+#[test]
+fn in_tier_landlock_metadata_connections_and_new_processes_are_the_supervisor_s() {
+    for arch in [Arch::X86_64, Arch::Aarch64] {
+        let program = program_for(arch, shared(7));
+        let ask = |call: calls::Call, args| call.on(arch).map(|nr| run(&program, arch.audit(), nr, args));
+        for call in
+            [calls::connect, calls::bind, calls::listen, calls::fchownat, calls::utimensat, calls::setxattr]
+        {
+            assert_eq!(ask(call, [0; 6]), Some(ASK), "{} on {arch:?}", call.name);
+        }
+        assert_eq!(ask(calls::fchmod, [3, 0o644, 0, 0, 0, 0]), Some(ASK));
+        assert_eq!(ask(calls::fchmod, [3, 0o4755, 0, 0, 0, 0]), Some(EPERM), "set-id bits need no question");
+        assert_eq!(ask(calls::clone, [libc::SIGCHLD as u64, 0, 0, 0, 0, 0]), Some(ASK));
+        assert_eq!(ask(calls::clone, [libc::CLONE_NEWUSER as u64, 0, 0, 0, 0, 0]), Some(EPERM));
+        assert_eq!(ask(calls::prlimit64, [0; 6]), Some(ALLOW), "the caller itself");
+        assert_eq!(ask(calls::prlimit64, [77, 0, 0, 0, 0, 0]), Some(ASK));
+        for call in [calls::shmget, calls::mq_open, calls::msgget, calls::pidfd_getfd, calls::file_setattr] {
+            assert_eq!(ask(call, [0; 6]), Some(EPERM), "{} on {arch:?}", call.name);
+        }
+        assert_eq!(
+            ask(calls::openat, [0, 0, libc::O_RDONLY as u64, 0, 0, 0]),
+            Some(ALLOW),
+            "opens cost nothing"
+        );
+    }
+}
+
+#[test]
+fn in_tier_landlock_sockets_are_tcp_only_and_connect_by_connect_alone() {
+    let at = |nr: i64, args| verdict(shared(7), Arch::HERE.audit(), nr, args);
+    let socket = |family: i32, kind: i32| at(libc::SYS_socket, [family as u64, kind as u64, 0, 0, 0, 0]);
+    assert_eq!(socket(libc::AF_INET, libc::SOCK_STREAM), ALLOW);
+    assert_eq!(socket(libc::AF_INET, libc::SOCK_DGRAM), EPERM);
+    assert_eq!(socket(libc::AF_INET6, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC), EPERM);
+    assert_eq!(socket(libc::AF_UNIX, libc::SOCK_STREAM), EAFNOSUPPORT);
+    let fast_open = 0x2000_0000;
+    assert_eq!(at(libc::SYS_sendto, [0, 0, 0, fast_open, 0, 0]), EPERM);
+    assert_eq!(at(libc::SYS_sendmsg, [0, 0, fast_open, 0, 0, 0]), EPERM);
+    assert_eq!(at(libc::SYS_sendmmsg, [0, 0, 0, fast_open, 0, 0]), EPERM);
+    assert_eq!(at(libc::SYS_sendto, [0; 6]), ALLOW);
+}
+
+#[test]
+fn in_tier_landlock_unix_sockets_by_policy_are_no_datagram_sockets() {
+    let policy = Policy { unix_sockets: true, ..shared(7) };
+    let unix =
+        |kind: i32| verdict(policy, Arch::HERE.audit(), libc::SYS_socket, [1, kind as u64, 0, 0, 0, 0]);
+    assert_eq!(unix(libc::SOCK_STREAM | libc::SOCK_CLOEXEC), ALLOW);
+    assert_eq!(unix(libc::SOCK_SEQPACKET), ALLOW);
+    assert_eq!(unix(libc::SOCK_DGRAM), EPERM);
+    let inet = verdict(policy, Arch::HERE.audit(), libc::SYS_socket, [2, 1, 0, 0, 0, 0]);
+    assert_eq!(inet, ALLOW);
+    let netlink = verdict(policy, Arch::HERE.audit(), libc::SYS_socket, [16, 3, 0, 0, 0, 0]);
+    assert_eq!(netlink, EAFNOSUPPORT);
+}
+
+#[test]
+fn what_an_older_landlock_lacks_is_asked_about() {
+    let at = |abi, nr: i64, args| verdict(shared(abi), Arch::HERE.audit(), nr, args);
+    assert_eq!(at(6, libc::SYS_kill, [1, 9, 0, 0, 0, 0]), ALLOW);
+    assert_eq!(at(5, libc::SYS_kill, [1, 9, 0, 0, 0, 0]), ASK);
+    assert_eq!(at(3, libc::SYS_truncate, [0; 6]), ALLOW);
+    assert_eq!(at(2, libc::SYS_truncate, [0; 6]), ASK);
+    let truncating = [0, 0, libc::O_TRUNC as u64, 0, 0, 0];
+    assert_eq!(at(3, libc::SYS_openat, truncating), ALLOW);
+    assert_eq!(at(2, libc::SYS_openat, truncating), EPERM);
+    let writing = [0, 0, (libc::O_TRUNC | libc::O_WRONLY) as u64, 0, 0, 0];
+    assert_eq!(at(2, libc::SYS_openat, writing), ALLOW);
+}
+
+#[test]
+fn without_a_supervisor_of_its_own_a_filter_asks_nobody() {
+    let policy = Policy { unix_sockets: false, shared: Some(Shared { supervised: false, landlock_abi: 7 }) };
+    for arch in [Arch::X86_64, Arch::Aarch64] {
+        for instruction in program_for(arch, policy) {
+            assert!(u32::from(instruction.code) != libc::BPF_RET | libc::BPF_K || instruction.k != ASK);
+        }
+    }
+}
