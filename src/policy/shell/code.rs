@@ -3,10 +3,10 @@
 //! This is no parser of those languages. It takes out string literals, joins the ones that are added up, and looks at
 //! what the program could do with them: read or write a path, run a command, delete, talk to another machine.
 
+use super::data::destructive_sql;
 use super::eval::Machine;
-use super::rules::destructive_sql;
+use super::literals::{environment, globs, joins, literals};
 use super::value::{Taint, Val};
-use super::word::{ansi_c, secret_variable};
 use crate::policy::world::Kind;
 use crate::policy::{paths, tools, web};
 
@@ -237,7 +237,14 @@ impl Machine<'_> {
     }
 
     /// A literal that may be a path. Says whether it is a file here.
-    fn literal(&mut self, literal: &str, inline: bool, reads: bool, writes: bool, home: bool) -> bool {
+    pub(super) fn literal(
+        &mut self,
+        literal: &str,
+        inline: bool,
+        reads: bool,
+        writes: bool,
+        home: bool,
+    ) -> bool {
         let text = literal.trim();
         let text = text.trim_start_matches(['<', '>', '+']).trim_start();
         if text.is_empty() || text.contains("://") && !text.starts_with("file:") {
@@ -296,7 +303,7 @@ impl Machine<'_> {
     }
 
     /// Literals that are commands, and lists of literals that are argument vectors.
-    fn code_runs(&mut self, code: &str, literals: &[String]) {
+    pub(super) fn code_runs(&mut self, code: &str, literals: &[String]) {
         let before = self.found.clone();
         for l in literals.iter().take(64) {
             let first = l.trim_start_matches(['|', ' ']).split([' ', ';', '|']).next().unwrap_or_default();
@@ -381,7 +388,7 @@ impl Machine<'_> {
         }
     }
 
-    fn code_removes(&mut self, code: &str, literals: &[String], home: bool, inline: bool) {
+    pub(super) fn code_removes(&mut self, code: &str, literals: &[String], home: bool, inline: bool) {
         let tree = [
             "rmtree",
             "rmSync",
@@ -441,173 +448,4 @@ impl Machine<'_> {
             );
         }
     }
-}
-
-/// Whether a program prints the environment.
-fn environment(language: Language, code: &str, literals: &[String]) -> bool {
-    let prints = [
-        "print", "console.", "write", "puts", "echo", "say", "p ", "dump", "log(", "inspect", "send", "post",
-    ]
-    .iter()
-    .any(|w| code.contains(w))
-        || language == Language::Node;
-    let whole = |name: &str| {
-        code.match_indices(name).any(|(at, _)| {
-            let rest = code[at + name.len()..].trim_start();
-            !rest.starts_with(['.', '['])
-                || ["items(", "copy(", ".items", ".values", ".copy", ".to_h", ".each", ".inspect", ".map"]
-                    .iter()
-                    .any(|m| rest.starts_with(m))
-        })
-    };
-    let names = literals.iter().any(|l| {
-        l.len() < 64
-            && l.contains('_')
-            && l.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit())
-            && secret_variable(l)
-    });
-    let access = [
-        "environ",
-        "getenv",
-        "process.env",
-        "ENV[",
-        "ENV.fetch",
-        "$ENV{",
-        "%ENV",
-        "ENVIRON",
-        "$_ENV",
-        "Deno.env",
-        "ENV.to_h",
-    ]
-    .iter()
-    .any(|w| code.contains(w));
-    let member = code.match_indices("process.env.").any(|(at, m)| {
-        secret_variable(
-            &code[at + m.len()..]
-                .chars()
-                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-                .collect::<String>(),
-        )
-    }) || code.match_indices("$ENV{").any(|(at, m)| {
-        secret_variable(
-            &code[at + m.len()..]
-                .chars()
-                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
-                .collect::<String>(),
-        )
-    });
-    prints
-        && (names && access
-            || member
-            || whole("os.environ")
-            || whole("process.env")
-            || code.contains("%ENV")
-            || code.contains("ENV.to_h")
-            || code.contains("ENV.each")
-            || code.contains("ENV.inspect")
-            || language == Language::Awk && code.contains("in ENVIRON")
-            || language == Language::Php
-                && (code.contains("getenv()") || code.contains("phpinfo") || code.contains("$_ENV)")))
-}
-
-/// String literals of most languages: `'…'`, `"…"`, `` `…` ``, escapes resolved; ones that are added up are joined.
-fn literals(code: &str) -> Vec<String> {
-    let chars: Vec<char> = code.chars().collect();
-    let mut out: Vec<String> = Vec::new();
-    let mut i = 0;
-    let mut gap_from: Option<usize> = None;
-    while i < chars.len() && out.len() < 512 {
-        let quote = chars[i];
-        if !matches!(quote, '\'' | '"' | '`') {
-            i += 1;
-            continue;
-        }
-        let triple = chars.get(i + 1) == Some(&quote) && chars.get(i + 2) == Some(&quote) && quote != '`';
-        let start = i + if triple { 3 } else { 1 };
-        let mut text = String::new();
-        let mut j = start;
-        let mut closed = false;
-        while let Some(&c) = chars.get(j) {
-            if c == '\\' {
-                text.push(c);
-                if let Some(n) = chars.get(j + 1) {
-                    text.push(*n);
-                }
-                j += 2;
-                continue;
-            }
-            if c == quote && (!triple || chars.get(j + 1) == Some(&quote) && chars.get(j + 2) == Some(&quote))
-            {
-                closed = true;
-                break;
-            }
-            text.push(c);
-            j += 1;
-        }
-        if !closed {
-            // A lone apostrophe, as in a comment.
-            i += 1;
-            continue;
-        }
-        let value = if text.contains('\\') { ansi_c(&text) } else { text };
-        let gap: String =
-            gap_from.map(|g| chars[g..i].iter().filter(|c| !c.is_whitespace()).collect()).unwrap_or_default();
-        let glued = gap_from.is_some()
-            && matches!(gap.as_str(), "+" | "." | "" | ".." | "<<" | "+b" | "~")
-            && !out.is_empty();
-        if glued && (!gap.is_empty() || gap_from == Some(i)) {
-            if let Some(last) = out.last_mut() {
-                last.push_str(&value);
-            }
-        } else {
-            out.push(value);
-        }
-        i = j + if triple { 3 } else { 1 };
-        gap_from = Some(i);
-    }
-    // perl's bare file names: `<.env>`, `q(…)`.
-    for start in ["q(", "q{", "qq(", "qq{", "q/", "q[", "qw("] {
-        for (at, _) in code.match_indices(start).take(8) {
-            let rest = &code[at + start.len()..];
-            let close = match start.chars().last() {
-                Some('(') => ')',
-                Some('{') => '}',
-                Some('[') => ']',
-                _ => '/',
-            };
-            if let Some(end) = rest.find(close) {
-                out.extend(rest[..end].split_whitespace().map(str::to_owned));
-                out.push(rest[..end].to_owned());
-            }
-        }
-    }
-    out
-}
-
-/// Neighbouring literals joined as path parts: `join(home, '.ssh', 'id_rsa')`, `home / '.ssh' / 'id_rsa'`.
-fn joins(literals: &[String]) -> Vec<String> {
-    let mut out = Vec::new();
-    for w in 2..=3 {
-        for part in literals.windows(w).take(128) {
-            if part.iter().all(|p| !p.is_empty() && p.len() < 64 && !p.contains(' ')) {
-                out.push(part.iter().map(|p| p.trim_matches('/')).collect::<Vec<_>>().join("/"));
-                out.push(part.concat());
-            }
-        }
-    }
-    out
-}
-
-fn globs(literals: &[String]) -> Vec<String> {
-    literals
-        .iter()
-        .filter(|l| {
-            l.len() < 128
-                && l.contains(['*', '?', '['])
-                && !l.contains([' ', '(', '\\', '\'', '"', '$', '`', '{', ';', '&', '|', '<', '>', '#', '\n'])
-                && l.chars().any(|c| c == '.' || c == '/')
-        })
-        .take(8)
-        .cloned()
-        .collect()
 }

@@ -1,61 +1,11 @@
 //! git: what destroys work, what leaves, what configures it to run something.
 
 use super::eval::Machine;
+use super::git_config::runs;
 use super::options::Options;
 use super::run::quoted;
 use super::value::{HOLE, Taint, Val};
 use crate::policy::paths;
-
-/// Configuration keys whose value git runs, or that lead it elsewhere.
-fn runs(key: &str) -> bool {
-    let key = key.to_lowercase();
-    let (section, name) =
-        (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
-    matches!(
-        key.as_str(),
-        "core.hookspath"
-            | "core.fsmonitor"
-            | "core.sshcommand"
-            | "core.editor"
-            | "core.pager"
-            | "core.gitproxy"
-            | "core.askpass"
-            | "core.attributesfile"
-            | "core.alternaterefscommand"
-            | "sequence.editor"
-            | "diff.external"
-            | "interactive.difffilter"
-            | "init.templatedir"
-            | "include.path"
-            | "gpg.program"
-            | "uploadpack.packobjectshook"
-            | "web.browser"
-            | "core.worktree"
-            | "http.proxy"
-            | "http.sslverify"
-            | "safe.directory"
-    ) || matches!(section, "alias" | "credential" | "includeif" | "url" | "filter" | "pager" | "protocol")
-        || matches!(
-            name,
-            "textconv"
-                | "command"
-                | "cmd"
-                | "driver"
-                | "program"
-                | "clean"
-                | "smudge"
-                | "process"
-                | "helper"
-                | "insteadof"
-                | "pushinsteadof"
-                | "receivepack"
-                | "uploadpack"
-                | "vcs"
-                | "browser"
-                | "sslverify"
-                | "proxy"
-        )
-}
 
 impl Machine<'_> {
     pub(super) fn git(&mut self, args: &[Val], stdin: &Val) -> Val {
@@ -123,20 +73,7 @@ impl Machine<'_> {
         out
     }
 
-    fn config_value(&mut self, key: &str, value: &str) {
-        self.ask(
-            "run.gitconfig",
-            format!("{key} makes git run or trust something else. A person has to agree."),
-        );
-        let line = value.trim_start_matches('!').to_owned();
-        let before = self.found.clone();
-        self.subshell(|m| m.program(&line, &Val::default()));
-        if self.found.rule == "shell.syntax" {
-            self.found = before;
-        }
-    }
-
-    fn git_command(&mut self, sub: &str, args: &[Val], stdin: &Val) -> Val {
+    pub(super) fn git_command(&mut self, sub: &str, args: &[Val], stdin: &Val) -> Val {
         let has = |names: &[&str]| args.iter().any(|a| names.contains(&a.text.as_str()));
         let cluster = |letter: char| {
             args.iter().any(|a| {
@@ -441,7 +378,7 @@ impl Machine<'_> {
     }
 
     /// A path that git prints or changes.
-    fn git_path(&mut self, v: &Val, reads: bool) {
+    pub(super) fn git_path(&mut self, v: &Val, reads: bool) {
         if v.text.starts_with('-') && v.text.len() > 1 {
             return;
         }
@@ -457,7 +394,7 @@ impl Machine<'_> {
         }
     }
 
-    fn git_push(&mut self, args: &[Val], words: &[&Val]) {
+    pub(super) fn git_push(&mut self, args: &[Val], words: &[&Val]) {
         let has = |names: &[&str]| args.iter().any(|a| names.contains(&a.text.as_str()));
         let short = |l: char| {
             args.iter().any(|a| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains(l))
@@ -499,47 +436,6 @@ impl Machine<'_> {
                     "destroy.git",
                     "The push overwrites or deletes what others see. A person has to agree.",
                 );
-            }
-        }
-    }
-
-    fn git_config(&mut self, args: &[Val]) {
-        let o = Options::split(args, &["-f", "--file", "--blob", "--type", "--default", "--comment"], false);
-        let mut words = o.operands.clone();
-        if words.first().is_some_and(|w| {
-            matches!(
-                w.text.as_str(),
-                "set" | "get" | "list" | "unset" | "edit" | "rename-section" | "remove-section"
-            )
-        }) {
-            let verb = words.remove(0).text;
-            if verb == "edit" {
-                self.ask("persist.gitconfig", "The command edits git's configuration.");
-            }
-        }
-        let reads = o.has(&["--get", "--list", "-l", "--get-all", "--get-regexp", "--get-urlmatch"])
-            || words.len() < 2;
-        if let Some(key) = words.first()
-            && !reads
-            && runs(&key.text)
-        {
-            self.ask(
-                "persist.gitconfig",
-                format!(
-                    "{} makes git run or trust something else from now on. A person has to agree.",
-                    key.text.chars().take(60).collect::<String>()
-                ),
-            );
-            if let Some(value) = words.get(1).filter(|v| v.text.starts_with('!')) {
-                let line = value.text[1..].to_owned();
-                self.program(&line, &Val::default());
-            }
-        }
-        for file in o.values(&["-f", "--file"]) {
-            if reads {
-                self.read_file(&file);
-            } else {
-                self.write_file(&file, false);
             }
         }
     }

@@ -5,29 +5,49 @@
 //! | [`limits`] | every bound |
 //! | [`parse`] | text → syntax tree |
 //! | `value`, `word` | words → values with holes and origins |
-//! | `eval` | control flow, state, redirections, files |
-//! | `run` | builtins, wrappers, shells and interpreters |
-//! | `carry` | programs that run a command in a form of their own |
-//! | `rules`, `git`, `net` | what single programs may do |
-//! | `code` | programs in other languages on the command line |
+//! | `eval`, `simple` | control flow and state; simple commands |
+//! | `expand`, `io` | parameters; redirections and files |
+//! | `run`, `scripts`, `builtins`, `filters` | which program runs, wrappers, shells, interpreters, builtins |
+//! | `carry`, `find`, `remote`, `packages` | programs that run a command in a form of their own |
+//! | `rules`, `files`, `search`, `admin`, `data` | what single programs may do |
+//! | `git`, `git_config`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
+//! | `code`, `literals` | programs in other languages on the command line |
 
+mod admin;
+mod builtins;
 mod carry;
 mod code;
+mod data;
 mod eval;
+mod expand;
+mod fetch;
+mod files;
+mod filters;
+mod find;
 mod git;
+mod git_config;
+mod io;
 pub mod limits;
+mod literals;
 mod net;
 mod options;
+mod packages;
 pub mod parse;
+mod remote;
 mod rules;
 mod run;
+mod scripts;
+mod search;
+mod simple;
+mod upload;
 mod value;
 mod word;
 
 use super::{Decision, Scope, World};
 use value::{Taint, Val};
 
-pub use rules::{destructive_sql, seeks_secrets};
+pub use data::destructive_sql;
+pub use search::seeks_secrets;
 pub use value::glob_matches;
 
 /// What may be said about running `command` with bash. Time and memory are bounded by [`limits`].
