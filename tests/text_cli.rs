@@ -65,6 +65,43 @@ fn the_gate_reports_json_alone_on_stdout() {
 }
 
 #[test]
+fn the_gate_holds_an_artefact_to_its_schema_and_names_the_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let schema = dir.path().join("s.json");
+    std::fs::write(
+        &schema,
+        r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": false}"#,
+    )
+    .unwrap();
+    let schema = schema.to_str().unwrap();
+    let fits = jess(&["gate", "--schema", schema], "{\"n\": 1}");
+    assert_eq!((fits.status.code(), out(&fits).as_str()), (Some(0), ""));
+    let refused = jess(&["gate", "--schema", schema], "{\"n\": \"x\", \"m\": 1}");
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(
+        out(&refused),
+        "-:0: schema:type at /n [high]\n-:0: schema:additionalProperties at / [high]\n"
+    );
+    let unusable = dir.path().join("u.json");
+    std::fs::write(&unusable, r#"{"$ref": "file:///etc/passwd"}"#).unwrap();
+    assert_eq!(jess(&["gate", "--schema", unusable.to_str().unwrap()], "{}").status.code(), Some(64));
+}
+
+#[test]
+fn known_values_are_found_in_a_directory_in_any_spelling() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("out")).unwrap();
+    let known = dir.path().join("known");
+    std::fs::write(&known, "Canary-93vQx7-Lm42\n").unwrap();
+    std::fs::write(dir.path().join("out/a"), "24mL-7xQv39-yranaC").unwrap();
+    let tree = dir.path().join("out");
+    assert_eq!(jess(&["gate", tree.to_str().unwrap()], "").status.code(), Some(0), "the control");
+    let refused = jess(&["gate", "--known", known.to_str().unwrap(), tree.to_str().unwrap()], "");
+    assert_eq!(out(&refused), "a:1: secret:known-value (reversed) [critical]\n");
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
 fn rpc_answers_in_order_and_ends_with_its_input() {
     let requests = "{\"id\":1,\"method\":\"rpc.info\",\"params\":{}}\nbad\n{\"id\":\"z\",\"method\":\"family.of\",\"params\":{\"model\":\"claude-x\"}}\n";
     let output = jess(&["rpc"], requests);

@@ -1,7 +1,7 @@
 //! `jess gate`: a document before it leaves.
 
 use crate::exit::Exit;
-use crate::gate::{self, Finding, encoded::Known, patch, provenance};
+use crate::gate::{self, Finding, encoded::Known, patch, provenance, schema::Schema};
 use crate::untrusted::Untrusted;
 use crate::{envelope, sanitise};
 use serde_json::{Value, json};
@@ -25,6 +25,9 @@ pub struct Args {
     /// The documents are JSON artefacts: a missing, malformed or untrusted provenance stamp is a finding.
     #[arg(long)]
     provenance: bool,
+    /// The documents are JSON artefacts that must fit this JSON Schema. References outside the file are refused.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
     /// File with values that must not leave in any encoding, one a line (8 bytes or more each).
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
@@ -56,6 +59,14 @@ fn check(args: &Args) -> Result<Exit, String> {
         None => String::new(),
     };
     let known = args.known.as_ref().map(|_| Known::new(values.lines().map(str::trim)));
+    let schema = match &args.schema {
+        Some(file) => {
+            let text =
+                std::fs::read_to_string(file).map_err(|e| format!("cannot read {}: {e}", shown(file)))?;
+            Some(Schema::parse(&text).map_err(|e| format!("{}: {e}", shown(file)))?)
+        }
+        None => None,
+    };
     let policy = envelope::Policy { allow_hosts: args.allow_host.clone(), keep_autolinks: false };
     let stdin = [PathBuf::from("-")];
     let paths = if args.paths.is_empty() { stdin.as_slice() } else { args.paths.as_slice() };
@@ -68,7 +79,7 @@ fn check(args: &Args) -> Result<Exit, String> {
             if args.redact {
                 return Err("--redact takes a document, not a directory".into());
             }
-            findings.extend(gate::check_tree(path).map_err(|e| e.to_string())?);
+            findings.extend(gate::check_tree_for(path, known.as_ref(), &policy).map_err(|e| e.to_string())?);
             continue;
         }
         let text = super::seal::read(Some(path)).map_err(|e| format!("cannot read {}: {e}", shown(path)))?;
@@ -77,6 +88,9 @@ fn check(args: &Args) -> Result<Exit, String> {
         }
         let name = path.to_string_lossy();
         findings.extend(gate::check_document(&name, &text, known.as_ref(), &policy));
+        if let Some(schema) = &schema {
+            findings.extend(schema.check(&name, &text));
+        }
         if args.patch {
             findings.extend(patch::check(text.inspect(), &args.scope));
         }

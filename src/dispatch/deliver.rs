@@ -1,6 +1,7 @@
 //! What comes back: the gates over what the agent returned and wrote, and the report.
 
-use crate::gate::{self, Finding};
+use crate::envelope::Policy;
+use crate::gate::{self, Finding, encoded::Known};
 use crate::untrusted::Untrusted;
 use crate::{egress, sandbox, sanitise};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
@@ -69,23 +70,26 @@ struct FindingReport {
 /// What is in the place of a report, set aside under this ending.
 const ASIDE: &str = ".from-agent";
 
-/// Gates the answer and everything under `out`, and writes both reports there. With `on` false (the drill) nothing is gated.
+/// Gates the answer and everything under `out`, for secrets and for the run's own `keys` in any encoding, and writes both
+/// reports there. With `on` false (the drill) nothing is gated.
 pub fn deliver(
     out: &Path,
     answer: &Untrusted<Vec<u8>>,
     stderr: &Untrusted<Vec<u8>>,
     run: &sandbox::Report,
     seen: &egress::Report,
+    keys: &Known,
     on: bool,
 ) -> Result<Delivered, Error> {
+    let policy = Policy::default();
     let answer = Untrusted::new(String::from_utf8_lossy(answer.inspect()).into_owned());
     let (text, findings) = if on {
-        let mut findings = gate::check_text(ANSWER, &answer);
+        let mut findings = gate::check_document(ANSWER, &answer, Some(keys), &policy);
         if run.output.as_ref().is_some_and(|o| o.stdout.passed < o.stdout.written) {
             findings.push(Finding { file: ANSWER.into(), line: 0, kind: "too-large".into() });
         }
-        findings.extend(gate::check_tree(out)?);
-        (printable(&gate::redact(&answer)), findings)
+        findings.extend(gate::check_tree_for(out, Some(keys), &policy)?);
+        (printable(&gate::redact_for(&answer, Some(keys), &policy)), findings)
     } else {
         (answer.inspect().clone(), Vec::new())
     };
@@ -105,7 +109,11 @@ pub fn deliver(
                 kind: f.kind.clone(),
             })
             .collect(),
-        stderr: printable(&gate::redact(&Untrusted::new(String::from_utf8_lossy(stderr.inspect())))),
+        stderr: printable(&gate::redact_for(
+            &Untrusted::new(String::from_utf8_lossy(stderr.inspect())),
+            Some(keys),
+            &policy,
+        )),
     };
     let json = serde_json::to_vec_pretty(&report)
         .map_err(|e| Error::Write { path: out.join(RUN_REPORT), reason: e.into() })?;

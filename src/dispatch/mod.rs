@@ -21,6 +21,7 @@ pub(crate) use switches::Switches;
 
 use crate::egress::{self, Credential, HostRule, ModelUpstream};
 use crate::exit::Exit;
+use crate::gate::encoded::Known;
 use crate::policy::rule_of_two::{self, Attended};
 use crate::sandbox::{self, Access, Ending, Grant, Layer, Limits, Net, Output, Spec, Stdin};
 use crate::trust;
@@ -222,6 +223,7 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
         &Untrusted::new(outcome.stderr.kept),
         &report,
         &seen,
+        &keys_of_run(&placeholder),
         switches.gate,
     )?;
     Ok(Dispatched { ending: outcome.ending, delivered, raw, egress: seen })
@@ -320,6 +322,12 @@ fn spec(
         timeout: request.timeout,
         grace: None,
     })
+}
+
+/// What must not come back in any encoding: the token of this run, and the operator's keys, which never were inside.
+fn keys_of_run(placeholder: &str) -> Known {
+    let keys: Vec<String> = KEYS.iter().filter_map(|name| std::env::var(name).ok()).collect();
+    Known::new(keys.iter().map(|key| key.trim()).chain([placeholder]))
 }
 
 /// Reads the operator's key; called after the sandbox was split off.

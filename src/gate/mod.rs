@@ -7,10 +7,11 @@ pub mod encoded;
 pub mod patch;
 pub mod provenance;
 pub mod redaction;
+pub mod schema;
 pub mod secrets;
 mod tree;
 
-pub use tree::{Error, check_tree};
+pub use tree::{Error, check_tree, check_tree_for};
 
 use crate::envelope;
 use crate::untrusted::Untrusted;

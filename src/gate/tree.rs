@@ -3,7 +3,9 @@
 //! Every directory is opened relative to its parent's descriptor and no link is ever followed, so nothing that is
 //! swapped in meanwhile leads out of the tree. Anything that is neither a regular file nor a directory is a finding.
 
-use super::{Finding, MAX_FINDINGS, check_text};
+use super::encoded::Known;
+use super::{Finding, MAX_FINDINGS, check_document};
+use crate::envelope::Policy;
 use crate::untrusted::Untrusted;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
@@ -38,15 +40,22 @@ pub enum Error {
 /// 64 MiB a file, 512 MiB together, [`super::MAX_FINDINGS`] findings) are findings, so that "nothing found" means
 /// "everything looked at". Names are looked at as content is.
 pub fn check_tree(dir: &Path) -> Result<Vec<Finding>, Error> {
+    check_tree_for(dir, None, &Policy::default())
+}
+
+/// [`check_tree`], and any of the `known` values in any encoding, under a policy for links.
+pub fn check_tree_for(dir: &Path, known: Option<&Known>, policy: &Policy) -> Result<Vec<Finding>, Error> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let root = rustix::fs::open(dir, flags, Mode::empty())
         .map_err(|e| Error::Open { path: dir.to_path_buf(), source: e.into() })?;
-    let mut walk = Walk { findings: Vec::new(), entries: 0, bytes: 0, ended: false };
+    let mut walk = Walk { known, policy, findings: Vec::new(), entries: 0, bytes: 0, ended: false };
     walk.directory(root, PathBuf::new(), 0);
     Ok(walk.findings)
 }
 
-struct Walk {
+struct Walk<'a> {
+    known: Option<&'a Known>,
+    policy: &'a Policy,
     findings: Vec<Finding>,
     entries: usize,
     bytes: u64,
@@ -54,7 +63,7 @@ struct Walk {
     ended: bool,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn about(&mut self, file: PathBuf, kind: &str) {
         self.findings.push(Finding { file, line: 0, kind: kind.to_string() });
         if self.findings.len() >= MAX_FINDINGS && !self.ended {
@@ -69,7 +78,7 @@ impl Walk {
 
     /// The findings in one text about `file`.
     fn text(&mut self, file: &Path, text: &str, whole: bool) {
-        for finding in check_text("", &Untrusted::new(text)) {
+        for finding in check_document("", &Untrusted::new(text), self.known, self.policy) {
             if self.ended {
                 return;
             }
@@ -197,6 +206,22 @@ mod tests {
         let shown: Vec<String> = check_tree(dir.path()).unwrap().iter().map(Finding::to_string).collect();
         assert_eq!(shown.len(), 2, "the name and the content: {shown:?}");
         assert!(shown.iter().all(|line| !line.contains(&secret)), "{shown:?}");
+    }
+
+    #[test]
+    fn a_known_value_is_found_in_contents_and_in_names_and_not_repeated() {
+        let dir = tempfile::tempdir().unwrap();
+        let value = "Canary-93vQx7-Lm42";
+        std::fs::write(dir.path().join("a"), format!("x {value} y")).unwrap();
+        std::fs::write(dir.path().join(value), "").unwrap();
+        assert_eq!(check_tree(dir.path()).unwrap(), [], "unknown to the plain check");
+        let known = Known::new([value]);
+        let found = check_tree_for(dir.path(), Some(&known), &Policy::default()).unwrap();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(
+            found.iter().all(|f| f.kind == "secret:known-value" && !f.to_string().contains(value)),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -87,6 +87,38 @@ fn what_the_gate_finds_makes_exit_2_and_names_file_line_and_kind_never_the_secre
 }
 
 #[test]
+fn the_run_s_own_keys_do_not_come_back_in_another_spelling() {
+    let place = Place::new();
+    let key = "operator-key-93vQx7Lm42";
+    let script = "printf 93vQx7Lm42-operator-key; printf %s operator-key-93vQx7Lm42 | rev > $JESS_OUT/note; \
+                  printf %s operator-key-93vQx7Lm42 | od -An -tx1 | tr -d ' \\n'";
+    let dispatch = |key: Option<&str>| {
+        let mut jess = jess();
+        jess.args(place.arguments(&[], &["/bin/sh", "-c", script]));
+        if let Some(key) = key {
+            jess.env("ANTHROPIC_API_KEY", key);
+        }
+        jess.output().unwrap()
+    };
+    // The control: to a run whose key it is not, it is text.
+    assert_eq!(dispatch(None).status.code(), Some(0));
+    let done = dispatch(Some(key));
+    assert_eq!(done.status.code(), Some(2), "{}", stderr(&done));
+    for part in ["note:1: secret:known-value (reversed)", "secret:known-value (hex)"] {
+        assert!(stderr(&done).contains(part), "{part} missing: {}", stderr(&done));
+    }
+    let hex: String = key.bytes().map(|b| format!("{b:02x}")).collect();
+    assert!(!stdout(&done).contains(&hex), "{}", stdout(&done));
+    // The token that the run itself held.
+    let told = jess()
+        .args(place.arguments(&[], &["/bin/sh", "-c", "echo $ANTHROPIC_API_KEY | base64"]))
+        .env("ANTHROPIC_API_KEY", key)
+        .output()
+        .unwrap();
+    assert_eq!(told.status.code(), Some(2), "{}", stderr(&told));
+}
+
+#[test]
 fn untrusted_text_reaches_the_agent_sealed() {
     let place = Place::new();
     let text = place.dir.path().join("page.txt");
