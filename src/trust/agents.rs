@@ -116,7 +116,7 @@ pub fn render(audits: &[Audit]) -> String {
 }
 
 fn find(dir: &Path, rel: &Path, agents: bool, depth: usize, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if depth > super::walk::MAX_DEPTH {
+    if depth > super::limits::MAX_DEPTH {
         return Err(std::io::Error::other("directories are nested too deeply"));
     }
     for entry in std::fs::read_dir(dir)? {

@@ -1,5 +1,6 @@
 //! From the bytes of one file to its findings.
 
+use super::limits::Spent;
 use super::read::{self, Content};
 use super::report::{Class, Report};
 use super::rules::{Sink, codeql, hooks, markdown, mcp, memory, other, plugin, settings, truthy};
@@ -67,15 +68,38 @@ pub(super) struct Judge<'a> {
     up: String,
     /// The target, relative to the boundary.
     target: Vec<u8>,
-    files: usize,
+    spent: Spent,
     imported: HashSet<String>,
+    /// Scripts whose hash was noted.
+    noted: HashSet<String>,
     /// Note the hashes of scripts too.
     evidence: bool,
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(boundary: BorrowedFd<'a>, up: String, target: Vec<u8>, evidence: bool) -> Self {
-        Judge { boundary, up, target, files: 0, imported: HashSet::new(), evidence }
+    pub(super) fn new(
+        boundary: BorrowedFd<'a>,
+        up: String,
+        target: Vec<u8>,
+        evidence: bool,
+        spent: Spent,
+    ) -> Self {
+        Judge { boundary, up, target, spent, imported: HashSet::new(), noted: HashSet::new(), evidence }
+    }
+
+    /// What the check has spent so far.
+    pub(super) fn spent(&mut self) -> &mut Spent {
+        &mut self.spent
+    }
+
+    /// Takes the count along to another boundary; [`Judge::give_spent`] brings it back.
+    pub(super) fn take_spent(&mut self) -> Spent {
+        std::mem::take(&mut self.spent)
+    }
+
+    /// Goes on counting from `spent`.
+    pub(super) fn give_spent(&mut self, spent: Spent) {
+        self.spent = spent;
     }
 
     /// True when files that are no configuration are wanted for an approval.
@@ -86,11 +110,6 @@ impl<'a> Judge<'a> {
     /// Nothing in the repository may reach beyond this directory.
     pub(super) fn boundary(&self) -> BorrowedFd<'a> {
         self.boundary
-    }
-
-    /// Files judged so far.
-    pub(super) fn files(&self) -> usize {
-        self.files
     }
 
     /// A path relative to the boundary, as seen from the target. Not yet safe to print.
@@ -109,7 +128,11 @@ impl<'a> Judge<'a> {
 
     /// Judges what was read at `path` and adds to `report`.
     pub(super) fn content(&mut self, report: &mut Report, path: &[u8], kind: Kind, content: Content) {
-        self.files += 1;
+        let size = if let Content::Bytes(bytes) = &content { bytes.inspect().len() } else { 0 };
+        self.spent.file(size);
+        if self.spent.over() {
+            return;
+        }
         let mut sink = Sink::default();
         match content {
             Content::Absent => return,
@@ -154,11 +177,15 @@ impl<'a> Judge<'a> {
                     .trim_start_matches('/');
                 for base in [project.as_str(), beside.as_str(), beside.trim_end_matches(".claude")] {
                     let memory::Import::Inside(found) = memory::resolve(base, word) else { continue };
-                    if found.is_empty() {
+                    if found.is_empty() || self.spent.over() || !self.noted.insert(found.clone()) {
                         continue;
                     }
+                    self.spent.file(0);
                     match read::beneath(self.boundary, found.as_bytes()) {
-                        Content::Bytes(bytes) => report.see(&self.shown(found.as_bytes()), bytes.inspect()),
+                        Content::Bytes(bytes) => {
+                            self.spent.bytes(bytes.inspect().len());
+                            report.see(&self.shown(found.as_bytes()), bytes.inspect());
+                        }
                         Content::TooLarge => {
                             let mut sink = Sink::default();
                             sink.block(
@@ -275,12 +302,13 @@ impl<'a> Judge<'a> {
                 }
                 memory::Import::Inside(path) => path,
             };
-            if inside.is_empty() || self.imported.contains(&inside) {
+            if inside.is_empty() || self.spent.over() || self.imported.contains(&inside) {
                 continue;
             }
             match read::beneath(self.boundary, inside.as_bytes()) {
                 Content::Absent | Content::Special("directory") => {}
-                Content::Bytes(_) if memory::secret_name(&inside) => {
+                Content::Bytes(bytes) if memory::secret_name(&inside) => {
+                    self.spent.bytes(bytes.inspect().len());
                     sink.block(
                         Class::OutsidePath,
                         "import of a credential file",
@@ -289,7 +317,7 @@ impl<'a> Judge<'a> {
                 }
                 Content::Bytes(bytes) => {
                     self.imported.insert(inside.clone());
-                    self.files += 1;
+                    self.spent.file(bytes.inspect().len());
                     report.see(&self.shown(inside.as_bytes()), bytes.inspect());
                     if depth < MAX_IMPORT_DEPTH {
                         let text = Untrusted::new(frontmatter::decode(bytes.inspect()));
@@ -303,7 +331,9 @@ impl<'a> Judge<'a> {
                         format!("{}: {what}", mask::target(import.inspect())),
                     );
                 }
-                Content::TooLarge => sink.info(Class::Note, "import", "larger than the limit, not followed"),
+                Content::TooLarge => {
+                    sink.block(Class::LimitReached, "import", "larger than the limit, not followed")
+                }
                 Content::Link(_) | Content::Unreadable(_) => {
                     sink.block(Class::OutsidePath, "import through a link", mask::target(import.inspect()));
                 }

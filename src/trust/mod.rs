@@ -9,9 +9,10 @@
 //!
 //! | limit | value | reached |
 //! |---|---|---|
-//! | entries walked | [`walk::MAX_ENTRIES`] | blocks |
-//! | directory depth | [`walk::MAX_DEPTH`] | blocks |
-//! | configuration files read | [`walk::MAX_FILES`] | blocks |
+//! | entries walked | [`limits::MAX_ENTRIES`] | blocks |
+//! | directory depth | [`limits::MAX_DEPTH`] | blocks |
+//! | configuration files read | [`limits::MAX_FILES`] | blocks |
+//! | bytes read from them together | [`limits::MAX_TOTAL_BYTES`] | blocks |
 //! | bytes of one file | [`read::MAX_BYTES`] | blocks |
 //! | nesting of one document | [`json::MAX_DEPTH`] | blocks |
 //! | findings kept | [`report::MAX_FINDINGS`] | the rest are counted; they still block |
@@ -23,6 +24,7 @@ pub mod frontmatter;
 pub mod fuzz;
 pub mod json;
 mod judge;
+pub mod limits;
 pub mod mask;
 pub mod program;
 pub mod read;

@@ -2,6 +2,7 @@
 //! no link is followed on the way.
 
 use super::judge::{Judge, Kind};
+use super::limits::{Limits, Spent};
 use super::report::{Class, Report};
 use super::rules::{Sink, other};
 use super::{Error, Options, mask, read};
@@ -12,12 +13,6 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// Directory entries looked at before the check gives up and refuses.
-pub const MAX_ENTRIES: usize = 1_000_000;
-/// Directories below the target that are entered.
-pub const MAX_DEPTH: usize = 128;
-/// Configuration files read before the check gives up and refuses.
-pub const MAX_FILES: usize = 20_000;
 /// Parents looked at above the target.
 const MAX_PARENTS: usize = 128;
 
@@ -60,6 +55,11 @@ struct Frame {
 
 /// Runs a whole check.
 pub(super) fn run(repo: &Path, options: &Options) -> Result<Report, Error> {
+    run_within(repo, options, Limits::default())
+}
+
+/// [`run`] with limits of one's own.
+pub(super) fn run_within(repo: &Path, options: &Options, limits: Limits) -> Result<Report, Error> {
     let shown = mask::path(&repo.to_string_lossy());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let target = rustix::fs::open(repo, flags, Mode::empty()).map_err(|errno| match errno {
@@ -87,9 +87,9 @@ pub(super) fn run(repo: &Path, options: &Options) -> Result<Report, Error> {
             "../".repeat(root_up.unwrap_or(0)),
             prefix.clone(),
             options.evidence,
+            Spent::new(limits),
         ),
         report: &mut report,
-        entries: 0,
         followed: HashSet::new(),
     };
     walk.tree(&target, prefix, Place::Plain)?;
@@ -103,14 +103,22 @@ pub(super) fn run(repo: &Path, options: &Options) -> Result<Report, Error> {
             walk.parent(&parent.fd, path.collect::<Vec<_>>().join(&b'/'), true)?;
         } else {
             let mut outer = Walk {
-                judge: Judge::new(parent.fd.as_fd(), "../".repeat(up), Vec::new(), options.evidence),
-                report: walk.report,
-                entries: walk.entries,
+                judge: Judge::new(
+                    parent.fd.as_fd(),
+                    "../".repeat(up),
+                    Vec::new(),
+                    options.evidence,
+                    walk.judge.take_spent(),
+                ),
+                report: &mut *walk.report,
                 followed: HashSet::new(),
             };
             outer.parent(&parent.fd, Vec::new(), root_up.is_none())?;
+            let spent = outer.judge.take_spent();
+            walk.judge.give_spent(spent);
         }
     }
+    walk.limit();
     Ok(report)
 }
 
@@ -156,7 +164,6 @@ fn has_git(fd: &OwnedFd) -> bool {
 struct Walk<'a> {
     judge: Judge<'a>,
     report: &'a mut Report,
-    entries: usize,
     /// Directories that were entered through a link, so that a loop ends.
     followed: HashSet<(u64, u64)>,
 }
@@ -164,6 +171,9 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The configuration directly in one parent directory.
     fn parent(&mut self, fd: &OwnedFd, path: Vec<u8>, settings: bool) -> Result<(), Error> {
+        if self.limit() {
+            return Ok(());
+        }
         for name in ["CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".mcp.json"] {
             if let Ok(stat) = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                 let kind = file_kind(Place::Plain, false, name.as_bytes(), &path);
@@ -197,7 +207,10 @@ impl Walk<'_> {
             Err(errno) => self.unreadable(&path, errno),
         }
         loop {
-            let full = stack.len() >= MAX_DEPTH;
+            if self.limit() {
+                return Ok(());
+            }
+            let full = self.judge.spent().full(stack.len());
             let Some(frame) = stack.last_mut() else { break };
             let entry = match frame.dir.read() {
                 None => {
@@ -216,11 +229,7 @@ impl Walk<'_> {
             if name == b"." || name == b".." {
                 continue;
             }
-            self.entries += 1;
-            if self.entries > MAX_ENTRIES {
-                self.limit("directory entries", MAX_ENTRIES);
-                return Ok(());
-            }
+            self.judge.spent().entry();
             let Ok(dir) = frame.dir.fd() else { continue };
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
@@ -256,10 +265,6 @@ impl Walk<'_> {
                 let path = frame.path.clone();
                 self.file(dir, name, &path, kind, Some(file));
             }
-            if self.judge.files() > MAX_FILES {
-                self.limit("configuration files", MAX_FILES);
-                return Ok(());
-            }
         }
         Ok(())
     }
@@ -279,7 +284,8 @@ impl Walk<'_> {
         }
         if full {
             let mut sink = Sink::default();
-            sink.block(Class::LimitReached, "directory depth", format!("deeper than {MAX_DEPTH}"));
+            let limit = self.judge.spent().depth();
+            sink.block(Class::LimitReached, "directory depth", format!("deeper than {limit}"));
             self.add(&path, sink);
             return Ok(None);
         }
@@ -371,10 +377,14 @@ impl Walk<'_> {
         self.add(path, sink);
     }
 
-    fn limit(&mut self, what: &str, limit: usize) {
-        let mut sink = Sink::default();
-        sink.block(Class::LimitReached, what, format!("more than {limit}; the rest was not looked at"));
-        self.add(b".", sink);
+    /// True when the check must stop; says so in the report, once.
+    fn limit(&mut self) -> bool {
+        if let Some((what, limit)) = self.judge.spent().newly_reached() {
+            let mut sink = Sink::default();
+            sink.block(Class::LimitReached, what, format!("more than {limit}; the rest was not looked at"));
+            self.add(b".", sink);
+        }
+        self.judge.spent().over()
     }
 
     fn add(&mut self, path: &[u8], sink: Sink) {

@@ -156,9 +156,9 @@ fn size_is_judged_at_the_limit() {
 fn depth_is_judged_at_the_limit() {
     let repo = Repo::new(&[]);
     let deep = |n: usize| "d/".repeat(n);
-    std::fs::create_dir_all(repo.path(&deep(jess::trust::walk::MAX_DEPTH - 1))).unwrap();
+    std::fs::create_dir_all(repo.path(&deep(jess::trust::limits::MAX_DEPTH - 1))).unwrap();
     assert!(!repo.check().refuses());
-    std::fs::create_dir_all(repo.path(&deep(jess::trust::walk::MAX_DEPTH))).unwrap();
+    std::fs::create_dir_all(repo.path(&deep(jess::trust::limits::MAX_DEPTH))).unwrap();
     assert!(repo.check().refuses());
 }
 

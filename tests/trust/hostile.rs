@@ -184,6 +184,45 @@ fn nothing_printed_holds_a_control_character_or_a_secret() {
     }
 }
 
+#[test]
+fn a_file_of_the_largest_size_is_judged_and_one_byte_more_refuses() {
+    let limit = usize::try_from(jess::trust::read::MAX_BYTES).unwrap();
+    for path in [".claude/settings.json", ".mcp.json", ".claude-plugin/plugin.json"] {
+        let fill = |n: usize| format!("{{{}}}", " ".repeat(n - 2));
+        assert!(!Repo::new(&[(path, &fill(limit))]).check().refuses(), "{path}");
+        assert!(Repo::new(&[(path, &fill(limit + 1))]).check().refuses(), "{path}");
+    }
+}
+
+#[test]
+fn as_many_imports_as_are_allowed_are_followed_and_one_more_refuses() {
+    let limit = jess::trust::rules::memory::MAX_IMPORTS;
+    let text = |n: usize| (0..n).map(|i| format!("@docs/{i}.md\n")).collect::<String>();
+    assert!(!Repo::new(&[("CLAUDE.md", &text(limit))]).check().refuses());
+    assert!(Repo::new(&[("CLAUDE.md", &text(limit + 1))]).check().refuses());
+    // The last one that is allowed is followed, so what it says counts.
+    let last = format!("docs/{}.md", limit - 1);
+    assert!(Repo::new(&[("CLAUDE.md", &text(limit)), (&last, "@/etc/shadow\n")]).check().refuses());
+}
+
+#[test]
+fn findings_beyond_those_kept_are_counted_and_refuse() {
+    let kept = jess::trust::report::MAX_FINDINGS;
+    let keys = |n: usize| {
+        let env: Vec<String> = (0..n).map(|i| format!("\"JESS_{i}\":\"1\"")).collect();
+        format!("{{\"env\":{{{}}}}}", env.join(","))
+    };
+    let shown = |n: usize| {
+        let report = Repo::settings(&keys(n)).check();
+        assert!(report.refuses());
+        let json = report.to_json();
+        let listed: usize = report.files().map(|(_, f)| f.len()).sum();
+        (listed, json["not_shown"].as_u64())
+    };
+    assert_eq!(shown(kept), (kept, None));
+    assert_eq!(shown(kept + 7), (kept, Some(7)));
+}
+
 fn any_json() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),
