@@ -104,7 +104,9 @@ fn marks() -> &'static (HashSet<u64>, HashSet<u64>) {
         ];
         let rot = |w: &str| token::hash(&d::rot13(w.as_bytes()));
         let rev = |w: &str| token::hash(&w.bytes().rev().collect::<Vec<u8>>());
-        let reversible = WORDS.iter().filter(|w| w.len() > 2 && !matches!(**w, "are" | "for"));
+        let reversible = WORDS
+            .iter()
+            .filter(|w| w.len() > 2 && !matches!(**w, "are" | "for" | "and" | "how" | "all" | "the" | "you"));
         (WORDS.iter().map(|w| rot(w)).collect(), reversible.map(|w| rev(w)).collect())
     })
 }

@@ -5,7 +5,7 @@
 //! element optional. Between elements, `~N` lets up to N other words stand inside the same sentence and `..N` also
 //! across sentences; with neither, the words are neighbours. `^` before an element wants it at the start of a clause
 //! (sentence, line, list item, quote, tag). `<url>` is a word that starts a URL, `<email>` the host part of an address,
-//! `<any>` any word.
+//! `<num>` a word with a digit, `<ing>` a word in -ing, `<any>` any word.
 //!
 //! ```text
 //! ignore|disregard|forget ~3 previous|prior|above ~2 instruction*|rule|rules
@@ -26,6 +26,8 @@ pub(crate) const MIN_STEM: usize = 3;
 const URL: u8 = 1;
 const EMAIL: u8 = 2;
 const ANY: u8 = 4;
+const NUMBER: u8 = 8;
+const GERUND: u8 = 16;
 
 #[derive(Debug)]
 struct Element {
@@ -210,6 +212,8 @@ impl Lexicon {
                 "<url>" => element.special |= URL,
                 "<email>" => element.special |= EMAIL,
                 "<any>" => element.special |= ANY,
+                "<num>" => element.special |= NUMBER,
+                "<ing>" => element.special |= GERUND,
                 _ => {
                     let ids = self.phrase(alternative)?;
                     match ids.as_slice() {
@@ -409,7 +413,13 @@ fn element_at(e: &Element, tokens: &[Token], at: usize) -> Option<usize> {
     }
     let url = || tokens.get(at + 1).is_some_and(|n| n.flags & token::SCHEME != 0);
     let email = || t.flags & token::AT != 0 && t.flags & token::SPACE == 0;
-    if e.special & ANY != 0 || e.special & URL != 0 && url() || e.special & EMAIL != 0 && email() {
+    let special = |bit| e.special & bit != 0;
+    if special(ANY)
+        || special(URL) && url()
+        || special(EMAIL) && email()
+        || special(NUMBER) && t.flags & token::DIGIT != 0
+        || special(GERUND) && t.flags & token::ING != 0
+    {
         return Some(1);
     }
     if t.word == 0 {

@@ -35,6 +35,9 @@ pub(crate) const SCHEME: u16 = 1 << 12;
 /// The gap before this word held a slash.
 pub(crate) const SLASH: u16 = 1 << 13;
 
+/// The word ends in `ing` and is longer than five letters.
+pub(crate) const ING: u16 = 1 << 14;
+
 /// One word: `start..end` are byte offsets of the scanned text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Token {
@@ -150,6 +153,7 @@ pub(crate) fn tokenise(text: &[u8], out: &mut Vec<Token>) -> Seen {
                 let mut flags = gap | glue_flag(glue);
                 flags |= if all & D != 0 { DIGIT } else { 0 } | if all & W != 0 { LETTER } else { 0 };
                 flags |= if c.is_ascii_uppercase() { CAPITAL } else { 0 };
+                flags |= if i - start > 5 && matches!(text.get(i - 3..i), Some(b"ing")) { ING } else { 0 };
                 out.push(Token {
                     hash: hash_ascii(&text[start..i]),
                     start: start as u32,
