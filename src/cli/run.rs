@@ -1,7 +1,7 @@
 //! `jess run`: any command in the sandbox.
 
 use crate::exit::Exit;
-use crate::sandbox::{self, Access, Grant, Report, Spec, Stdin, Weakened, env};
+use crate::sandbox::{self, Access, Grant, Report, Spec, Stdin, Tier, Weakened, env};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,6 +24,15 @@ pub struct Args {
     /// Working directory inside [default: this one if it is in a grant or leads to one, else the private HOME]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// Refuse (exit 3) anything weaker than this tier: full or landlock
+    #[arg(long, value_name = "TIER", default_value = "landlock")]
+    require: Tier,
+    /// Use this tier instead of the best that this host has
+    #[arg(long, value_name = "TIER")]
+    tier: Option<Tier>,
+    /// Act as if the kernel's Landlock were no newer than this ABI
+    #[arg(long, value_name = "N", hide = true)]
+    landlock_abi: Option<u32>,
     /// Write a JSON report of the run to this file
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -54,6 +63,9 @@ pub fn run(args: Args) -> Exit {
     let spec = spec(args);
     let (exit, report) = match sandbox::spawn(&spec, Weakened::none()) {
         Ok(mut sandbox) => {
+            if let Some(why) = sandbox.weaker() {
+                eprintln!("jess run: tier {}, not full: {why}", sandbox.tier());
+            }
             let result = sandbox.supervise();
             (exit_of(&result), Report::new(&sandbox, &result))
         }
@@ -115,6 +127,9 @@ fn spec(args: Args) -> Spec {
         grants,
         stdin: Stdin::Copied,
         timeout: args.timeout,
+        require: args.require,
+        tier: args.tier,
+        landlock_abi: args.landlock_abi,
         ..Spec::default()
     }
 }

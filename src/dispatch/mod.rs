@@ -320,7 +320,7 @@ fn spec(
         stdin: stdin.map_or(Stdin::Null, |text| Stdin::Bytes(text.into_bytes())),
         output: Output::Captured,
         timeout: request.timeout,
-        grace: None,
+        ..Spec::default()
     })
 }
 

@@ -1,6 +1,7 @@
 //! Why a run could not start.
 
 use super::status::{Failure, Step};
+use super::tier::Tier;
 use rustix::io::Errno;
 use std::path::PathBuf;
 
@@ -43,6 +44,35 @@ pub enum Error {
     Namespaces {
         /// What the kernel said.
         errno: Errno,
+    },
+    /// The kernel has no Landlock, or it is off.
+    #[error(
+        "isolation could not engage: this kernel has no Landlock (Linux 5.13, and `landlock` in the lsm= list); nothing was run"
+    )]
+    NoLandlock,
+    /// The host gives a weaker tier than the one that was asked for.
+    #[error(
+        "isolation could not engage: tier {require} was asked for, and this is tier {tier}; nothing was run"
+    )]
+    TooWeak {
+        /// What was asked for.
+        require: Tier,
+        /// What was named.
+        tier: Tier,
+    },
+    /// The request holds something that only tier `full` can do.
+    #[error("isolation could not engage: tier landlock cannot do this: {what}; nothing was run")]
+    NeedsFull {
+        /// What.
+        what: String,
+    },
+    /// The private scratch directory can't be made.
+    #[error("making a scratch directory in {}: {reason}; set TMPDIR to a directory that you can write to", path.display())]
+    Scratch {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
     },
     /// A step of the set-up failed.
     #[error("isolation could not engage: {}{}: {}; nothing was run", failure.step.doing(), on(item.as_ref()), Errno::from_raw_os_error(failure.errno))]
@@ -114,6 +144,27 @@ impl Error {
             Error::Exec { .. } => Exit::CANNOT_EXECUTE,
             Error::Supervisor { .. } | Error::Threads { .. } => Exit::INTERNAL,
             _ => Exit::ISOLATION,
+        }
+    }
+
+    /// Whether the host, not the request, keeps tier `full` from engaging: a weaker tier may still do.
+    pub(super) fn lacks_namespaces(&self) -> bool {
+        match self {
+            Error::Namespaces { .. } => true,
+            Error::Engage { failure, .. } => {
+                (failure.step as u8) >= Step::IdMap as u8
+                    && (failure.step as u8) < Step::Capabilities as u8
+                    && matches!(
+                        Errno::from_raw_os_error(failure.errno),
+                        Errno::PERM
+                            | Errno::ACCESS
+                            | Errno::NOSYS
+                            | Errno::INVAL
+                            | Errno::NOSPC
+                            | Errno::OPNOTSUPP
+                    )
+            }
+            _ => false,
         }
     }
 

@@ -16,9 +16,11 @@
 use super::layer::Layer;
 use super::plan::Plan;
 use super::status::{Failure, Record, Step};
+use super::tier::Tier;
 use super::{canary, landlock, limits, mounts, sys};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::process::Signal;
 use rustix::thread::CapabilitySet;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -26,14 +28,18 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 pub const FORWARDED: [i32; 7] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
 
+/// Tells the housekeeper of tier `landlock` to end everything: sent by the supervisor, and by the kernel when the
+/// supervisor is gone. It means nothing to ordinary programs.
+pub const KILL_ALL: Signal = Signal::POWER;
+
 /// The descriptors that the child was given.
 pub struct Ends {
     /// The status pipe's writing end.
     pub status: OwnedFd,
     /// Read until the parent has written the id maps, where it does.
     pub go: Option<OwnedFd>,
-    /// Where the listening socket is sent.
-    pub listener: Option<OwnedFd>,
+    /// Where the listening socket is sent, and in tier `landlock` the filter's notifications.
+    pub channel: Option<OwnedFd>,
     /// The target's standard streams.
     pub stdio: [OwnedFd; 3],
 }
@@ -41,24 +47,41 @@ pub struct Ends {
 /// Everything from clone to exit; never returns.
 pub fn main(plan: &Plan, ends: Ends) -> ! {
     let status = ends.status.as_fd();
-    match set_up(plan, &ends) {
-        Ok(()) => {}
-        Err(failure) => fail(status, failure),
-    }
     // Blocked before the fork, so that no end of the target is missed.
-    let mut waited = vec![libc::SIGCHLD];
+    let mut waited = vec![libc::SIGCHLD, KILL_ALL.as_raw()];
     waited.extend(FORWARDED);
     if let Err(errno) = sys::block_signals(&waited) {
         fail(status, Failure::at(Step::Fork)(errno));
     }
+    let done = match plan.tier {
+        Tier::Full => set_up(plan, &ends),
+        Tier::Landlock => set_up_house(plan, &ends),
+    };
+    match done {
+        Ok(()) => Record::Ready.send(status),
+        Err(failure) => {
+            tidy(plan);
+            fail(status, failure)
+        }
+    }
     match sys::fork() {
         Ok(None) => target(plan, &ends),
         Ok(Some(pid)) => {
-            let Ends { status, go, listener, stdio } = ends;
-            drop((go, listener, stdio));
-            keep_house(pid, &waited, status.as_fd())
+            let Ends { status, go, channel, stdio } = ends;
+            drop((go, channel, stdio));
+            keep_house(pid, &waited, status.as_fd(), plan)
         }
-        Err(errno) => fail(status, Failure::at(Step::Fork)(errno)),
+        Err(errno) => {
+            tidy(plan);
+            fail(status, Failure::at(Step::Fork)(errno))
+        }
+    }
+}
+
+/// Removes the scratch directory of tier `landlock`. Nothing of the run may be alive.
+fn tidy(plan: &Plan) {
+    if let Some(scratch) = &plan.scratch {
+        scratch.remove();
     }
 }
 
@@ -70,11 +93,11 @@ fn fail(status: BorrowedFd<'_>, failure: Failure) -> ! {
 fn set_up(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     sys::wipe_environment();
     become_user(plan, ends)?;
-    die_with_supervisor(ends.status.as_fd())?;
+    die_with_supervisor(ends.status.as_fd(), Signal::KILL)?;
     if plan.weakened.keeps(Layer::NetNamespace) {
         sys::loopback_up().map_err(Failure::at(Step::Loopback))?;
     }
-    if let (Some(port), Some(socket)) = (plan.listener, &ends.listener) {
+    if let (Some(port), Some(socket)) = (plan.listener, &ends.channel) {
         hand_out_listener(port, socket).map_err(Failure::at(Step::Listener))?;
     }
     if plan.weakened.keeps(Layer::HostIdentity) {
@@ -91,10 +114,25 @@ fn set_up(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     rustix::thread::set_no_new_privs(true).map_err(Failure::at(Step::NoNewPrivs))
 }
 
-/// The supervisor's death kills this process, and with it everything inside.
-fn die_with_supervisor(status: BorrowedFd<'_>) -> Result<(), Failure> {
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+/// The set-up of tier `landlock`: this process becomes the housekeeper, who outlives the supervisor just long enough.
+fn set_up_house(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
+    sys::wipe_environment();
+    // Out of the terminal's reach: what is typed there comes from the supervisor.
+    rustix::process::setsid().map_err(Failure::at(Step::Session))?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Failure::at(Step::Supervisor))?;
+    die_with_supervisor(ends.status.as_fd(), KILL_ALL)?;
+    if plan.weakened.keeps(Layer::Capabilities) && rustix::process::geteuid().is_root() {
+        // Where the groups can't be dropped they are the caller's own.
+        let _ = rustix::thread::set_thread_groups(&[]);
+        drop_capabilities().map_err(Failure::at(Step::Capabilities))?;
+    }
+    rustix::thread::set_no_new_privs(true).map_err(Failure::at(Step::NoNewPrivs))
+}
+
+/// The supervisor's death sends this process `signal`, which ends everything inside.
+fn die_with_supervisor(status: BorrowedFd<'_>, signal: Signal) -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(signal)).map_err(Failure::at(Step::Supervisor))?;
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
         .map_err(Failure::at(Step::Supervisor))?;
     // It may have died before the line above: then nobody reads the status pipe.
@@ -131,17 +169,25 @@ fn become_user(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
 }
 
 fn hand_out_listener(port: u16, socket: &OwnedFd) -> Result<(), Errno> {
-    use rustix::net::{
-        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-    };
+    send_descriptor(socket, listen_on_loopback(port)?.as_fd())
+}
+
+/// A listening TCP socket on 127.0.0.1; port 0 is any free one.
+pub fn listen_on_loopback(port: u16) -> Result<OwnedFd, Errno> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let listener = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
     rustix::net::sockopt::set_socket_reuseaddr(&listener, true)?;
     rustix::net::bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
     rustix::net::listen(&listener, 1024)?;
+    Ok(listener)
+}
+
+fn send_descriptor(socket: &OwnedFd, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let fds = [listener.as_fd()];
+    let fds = [fd];
     if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(Errno::NOBUFS);
     }
@@ -188,15 +234,21 @@ fn keep_capabilities() -> Result<(), Errno> {
     Ok(())
 }
 
-/// PID 1: forwards signals to the target's group, reaps everything, reports how the target ended, and ends itself,
-/// which kills what is left.
-fn keep_house(target: libc::pid_t, waited: &[i32], status: BorrowedFd<'_>) -> ! {
+/// Forwards signals to the target's group, reaps everything, reports how the target ended, and ends what is left: as
+/// PID 1 of a namespace by ending itself, as the housekeeper of tier `landlock` one by one.
+fn keep_house(target: libc::pid_t, waited: &[i32], status: BorrowedFd<'_>, plan: &Plan) -> ! {
+    if let Some(scratch) = &plan.scratch {
+        scratch.sweep();
+    }
     loop {
         let signal = match sys::wait_signal(waited) {
             Ok(signal) => signal,
             Err(Errno::INTR) => continue,
-            Err(_) => sys::exit_now(1),
+            Err(_) => leave(plan, 1),
         };
+        if signal == KILL_ALL.as_raw() {
+            leave(plan, 0)
+        }
         if signal != libc::SIGCHLD {
             // The group exists once the target has made its session; before that, the process alone.
             if sys::kill(-target, signal).is_err() {
@@ -208,14 +260,54 @@ fn keep_house(target: libc::pid_t, waited: &[i32], status: BorrowedFd<'_>) -> ! 
             match sys::wait(None, false) {
                 Ok(Some((ended, _))) if ended.pid == target => {
                     report(ended.status, status);
-                    sys::exit_now(0)
+                    leave(plan, 0)
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(Errno::INTR) => {}
-                Err(_) => sys::exit_now(1),
+                Err(_) => leave(plan, 1),
             }
         }
+    }
+}
+
+/// The end of PID 1, or of the housekeeper: nothing of the run is left.
+fn leave(plan: &Plan, code: i32) -> ! {
+    if plan.tier == Tier::Landlock {
+        kill_all();
+        tidy(plan);
+    }
+    sys::exit_now(code)
+}
+
+/// Kills and reaps every descendant of this process, which must be a subreaper.
+///
+/// Children are killed by number: they stay until they are reaped here. What is deeper becomes a child when its parent
+/// is gone, and is killed in the same round only by a descriptor that is known to be it.
+pub fn kill_all() {
+    use super::notify::processes;
+    use rustix::process::{Pid, PidfdFlags};
+    let own = rustix::process::getpid().as_raw_pid();
+    loop {
+        match sys::wait(None, false) {
+            Ok(Some(_)) | Err(Errno::INTR) => continue,
+            Ok(None) => {}
+            Err(_) => return,
+        }
+        let all = processes::all();
+        for pid in processes::below(own, &all) {
+            let parent = all.get(&pid).map(|known| known.parent);
+            if parent == Some(own) {
+                let _ = sys::kill(pid, libc::SIGKILL);
+            } else if let Some(process) = Pid::from_raw(pid)
+                && let Ok(pidfd) = rustix::process::pidfd_open(process, PidfdFlags::empty())
+                && processes::known(pid).map(|known| known.parent) == parent
+            {
+                let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
+            }
+        }
+        // Somebody ends now; what the killed leave behind is found in the next round.
+        let _ = sys::wait(None, true);
     }
 }
 
@@ -226,6 +318,20 @@ fn report(wait_status: i32, status: BorrowedFd<'_>) {
         Record::Exited(libc::WEXITSTATUS(wait_status) as u8)
     };
     record.send(status);
+}
+
+/// Loads the filter of tier `landlock` and hands the supervisor its end. Inside another jess of that tier there can be
+/// no second supervisor: then the one around is asked.
+fn load_supervised(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
+    let channel = ends.channel.as_ref().ok_or(Failure { step: Step::Notify, errno: libc::EBADF, item: 0 })?;
+    match sys::notify::load_seccomp_with_listener(&plan.seccomp) {
+        Ok(listener) => send_descriptor(channel, listener.as_fd()).map_err(Failure::at(Step::Notify)),
+        Err(Errno::BUSY) => {
+            sys::load_seccomp(&plan.seccomp_alone).map_err(Failure::at(Step::Seccomp))?;
+            rustix::io::write(channel, b"A").map(drop).map_err(Failure::at(Step::Notify))
+        }
+        Err(errno) => Err(Failure::at(Step::Seccomp)(errno)),
+    }
 }
 
 fn target(plan: &Plan, ends: &Ends) -> ! {
@@ -263,7 +369,10 @@ fn prepare(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
         landlock::enter(plan).map_err(Failure::at(Step::Landlock))?;
     }
     if plan.weakened.keeps(Layer::Seccomp) {
-        sys::load_seccomp(&plan.seccomp).map_err(Failure::at(Step::Seccomp))?;
+        match plan.tier {
+            Tier::Full => sys::load_seccomp(&plan.seccomp).map_err(Failure::at(Step::Seccomp))?,
+            Tier::Landlock => load_supervised(plan, ends)?,
+        }
     }
     canary::sing(plan.weakened, landlock).map_err(|item| Failure { step: Step::Canary, errno: 0, item })
 }

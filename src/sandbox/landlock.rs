@@ -5,9 +5,10 @@
 //! /proc (another process's memory through /proc/PID/mem, for one).
 
 use super::plan::{Plan, Rights};
+use super::tier::Tier;
 use ::landlock::{
-    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, Scope, make_bitflags,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, Scope, make_bitflags,
 };
 use rustix::io::Errno;
 
@@ -16,13 +17,17 @@ const NEWEST: ABI = ABI::V9;
 
 /// Enters the domain that `plan` describes. Paths that do not exist are left out: they can't be reached either.
 pub fn enter(plan: &Plan) -> Result<(), Errno> {
-    let all = AccessFs::from_all(NEWEST);
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(all)
-        .and_then(|r| r.scope(Scope::from_all(NEWEST)))
-        .and_then(|r| r.create())
-        .map_err(|_| Errno::INVAL)?;
+    let abi = newest_of(plan.landlock_abi);
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    ruleset = ruleset.handle_access(AccessFs::from_all(abi)).map_err(|_| Errno::INVAL)?;
+    if plan.landlock_abi >= 6 {
+        ruleset = ruleset.scope(Scope::from_all(abi)).map_err(|_| Errno::INVAL)?;
+    }
+    // Without a network namespace: no TCP but what the supervisor does.
+    if plan.tier == Tier::Landlock && plan.landlock_abi >= 4 {
+        ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(|_| Errno::INVAL)?;
+    }
+    let mut ruleset = ruleset.create().map_err(|_| Errno::INVAL)?;
     for (path, rights) in &plan.landlock {
         let Ok(fd) = PathFd::new(path) else { continue };
         ruleset = ruleset
@@ -30,6 +35,20 @@ pub fn enter(plan: &Plan) -> Result<(), Errno> {
             .map_err(|_| Errno::INVAL)?;
     }
     ruleset.restrict_self().map(drop).map_err(|_| Errno::INVAL)
+}
+
+/// What is asked for on a kernel of ABI `own`: everything that the crate knows, unless an older one is to be tried.
+fn newest_of(own: u32) -> ABI {
+    match own {
+        0 => ABI::Unsupported,
+        1 => ABI::V1,
+        2 => ABI::V2,
+        3 => ABI::V3,
+        4 => ABI::V4,
+        5 => ABI::V5,
+        6 => ABI::V6,
+        _ => NEWEST,
+    }
 }
 
 fn access(rights: Rights, directory: bool) -> BitFlags<AccessFs> {

@@ -7,16 +7,22 @@
 //!     └ supervise.rs: streams, time limit, signals, rusage
 //! ```
 //!
+//! Without user namespaces, in tier `landlock`, a housekeeper stands in for PID 1, and the supervisor also answers the
+//! calls that the filter asks about (`notify`).
+//!
 //! | file | concern |
 //! |---|---|
 //! | `spec` | what a caller asks for |
 //! | `plan` | the same with every name resolved and every string built |
 //! | `identity` | who the command is |
+//! | `tier` | how strong it can be here |
 //! | `mounts` | the private root |
+//! | `scratch` | HOME and TMPDIR of tier `landlock` |
 //! | `landlock`, `seccomp`, `limits`, `env` | one layer each |
 //! | `init` | the order of the steps inside |
 //! | `canary` | proof, from inside, that forbidden things fail |
 //! | `status` | how the inside reports |
+//! | `notify` | calls that the supervisor decides about, in tier `landlock` |
 //! | `supervise` | the outside while the command runs |
 //! | `report` | the run as a document |
 //! | `sys` | the system calls themselves |
@@ -30,24 +36,30 @@ mod landlock;
 mod layer;
 mod limits;
 mod mounts;
+mod notify;
 mod plan;
 mod report;
+mod scratch;
 mod seccomp;
 mod spec;
 mod status;
 mod supervise;
 mod sys;
+mod tier;
 
 pub use error::Error;
 pub use layer::{Layer, Weakened};
+pub use notify::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 pub use report::{LayerReport, Report};
 pub use spec::{Access, Content, Grant, Inject, Limits, Net, Output, Spec, Stdin};
 pub use status::{Failure, Step};
 pub use supervise::{Ending, Outcome};
+pub use tier::Tier;
 
 use plan::Plan;
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
+use std::sync::Arc;
 use std::time::Instant;
 use sys::Cloned;
 
@@ -60,54 +72,72 @@ pub struct Sandbox {
     /// Standard output and error, until they are supervised.
     streams: Option<[OwnedFd; 2]>,
     listener: Option<OwnedFd>,
+    /// Tier `landlock`: decides about calls.
+    supervisor: Option<notify::Supervisor>,
+    vouched: Option<Vouched>,
     plan: Plan,
     spec: Spec,
     started: Instant,
     reaped: bool,
+    weaker: Option<String>,
 }
 
-/// Starts `spec`. The caller must have one thread.
+/// Starts `spec` in the tier that it names, or in the best that the host has. The caller must have one thread.
 ///
 /// # Errors
-/// Everything that can be known before the command starts inside; [`Sandbox::supervise`] gives the rest.
+/// Everything that can be known before the command itself starts; [`Sandbox::supervise`] gives the rest. A host that
+/// has no tier as strong as the one that is required is an error, and nothing was run.
 pub fn spawn(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
-    let started = Instant::now();
     sys::require_single_thread().map_err(|threads| Error::Threads { threads })?;
-    let plan = Plan::new(spec, weakened)?;
+    match (spec.tier, spec.require) {
+        (Some(tier), require) if tier < require => Err(Error::TooWeak { require, tier }),
+        (Some(Tier::Full), _) | (None, Tier::Full) => spawn_full(spec, weakened),
+        (Some(Tier::Landlock), _) => spawn_landlock(spec, weakened),
+        (None, Tier::Landlock) => match spawn_full(spec, weakened) {
+            Err(error) if error.lacks_namespaces() => {
+                let mut sandbox = spawn_landlock(spec, weakened)?;
+                sandbox.weaker = Some(error.to_string());
+                Ok(sandbox)
+            }
+            other => other,
+        },
+    }
+}
+
+/// The ends of a run's pipes that stay outside.
+struct Outside {
+    status: OwnedFd,
+    stdin: OwnedFd,
+    streams: [OwnedFd; 2],
+}
+
+/// The pipes of a run: what stays, and what goes in.
+fn pipes() -> Result<(Outside, OwnedFd, [OwnedFd; 3]), Error> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(Error::supervisor("making a pipe"));
     let (status, status_in) = pipe()?;
     let (stdin_in, stdin) = pipe()?;
     let (stdout, stdout_in) = pipe()?;
     let (stderr, stderr_in) = pipe()?;
+    Ok((Outside { status, stdin, streams: [stdout, stderr] }, status_in, [stdin_in, stdout_in, stderr_in]))
+}
+
+fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
+    let started = Instant::now();
+    let plan = Plan::new(spec, weakened)?;
+    let (outside, status_in, stdio) = pipes()?;
+    let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(Error::supervisor("making a pipe"));
     let (go_in, go) =
         if plan.identity.switched { pipe().map(|(r, w)| (Some(r), Some(w)))? } else { (None, None) };
     let (listener, listener_in) = if plan.listener.is_some() { channel()? } else { (None, None) };
     match sys::clone_into(plan.namespaces).map_err(|errno| Error::Namespaces { errno })? {
         Cloned::Child => {
-            drop((status, stdin, stdout, stderr, go, listener));
-            let ends = init::Ends {
-                status: status_in,
-                go: go_in,
-                listener: listener_in,
-                stdio: [stdin_in, stdout_in, stderr_in],
-            };
+            drop((outside, go, listener));
+            let ends = init::Ends { status: status_in, go: go_in, channel: listener_in, stdio };
             init::main(&plan, ends)
         }
         Cloned::Parent(pid, pidfd) => {
-            drop((status_in, stdin_in, stdout_in, stderr_in, go_in, listener_in));
-            let stdin = (!matches!(spec.stdin, Stdin::Null)).then_some(stdin);
-            let mut sandbox = Sandbox {
-                pid,
-                pidfd,
-                status,
-                stdin,
-                streams: Some([stdout, stderr]),
-                listener: None,
-                plan,
-                spec: spec.clone(),
-                started,
-                reaped: false,
-            };
+            drop((status_in, stdio, go_in, listener_in));
+            let mut sandbox = Sandbox::new(pid, pidfd, outside, plan, spec, started);
             if let Some(go) = go {
                 sandbox.plan.identity.write_maps(&pid.to_string()).map_err(|errno| Error::Engage {
                     failure: Failure::at(Step::IdMap)(errno),
@@ -116,11 +146,61 @@ pub fn spawn(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
                 rustix::io::write(&go, b"G").map_err(Error::supervisor("starting the sandbox"))?;
             }
             if let Some(channel) = listener {
-                sandbox.listener = Some(receive_listener(&channel).ok_or_else(|| sandbox.failure())?);
+                sandbox.listener = Some(receive_descriptor(&channel).ok_or_else(|| sandbox.failure())?);
             }
+            sandbox.await_ready()?;
             Ok(sandbox)
         }
     }
+}
+
+fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
+    let started = Instant::now();
+    let plan = plan::confined(spec, weakened)?;
+    let vouched = Vouched::default();
+    let mut connect = spec.connect.clone().unwrap_or_else(|| Arc::new(Closed));
+    let mut listener = None;
+    if let Some(port) = plan.listener {
+        let (socket, outside) = loopback_listener().map_err(Error::supervisor("making a listener"))?;
+        listener = Some(socket);
+        if spec.connect.is_none() {
+            connect = Arc::new(OneDoor { port, outside });
+        }
+    }
+    let (outside, status_in, stdio) = pipes()?;
+    let (channel, channel_in) = channel()?;
+    match sys::fork_with_pidfd().map_err(Error::supervisor("starting the housekeeper"))? {
+        Cloned::Child => {
+            drop((outside, channel, listener));
+            let ends = init::Ends { status: status_in, go: None, channel: channel_in, stdio };
+            init::main(&plan, ends)
+        }
+        Cloned::Parent(pid, pidfd) => {
+            drop((status_in, stdio, channel_in));
+            let mut sandbox = Sandbox::new(pid, pidfd, outside, plan, spec, started);
+            sandbox.listener = listener;
+            sandbox.vouched = Some(vouched.clone());
+            sandbox.await_ready()?;
+            let rules = notify::Rules {
+                writable: sandbox.plan.writable(),
+                readable: sandbox.plan.readable(),
+                processes: sandbox.plan.limits.processes,
+                connect,
+                vouched,
+            };
+            // Without a descriptor, another supervisor is asked already, or the set-up failed and says why later.
+            let asked = channel.as_ref().and_then(receive_descriptor);
+            sandbox.supervisor = asked.map(|fd| notify::Supervisor::new(fd, rules, pid));
+            Ok(sandbox)
+        }
+    }
+}
+
+/// A listening socket on a free port of the host's loopback.
+fn loopback_listener() -> Result<(OwnedFd, std::net::SocketAddr), rustix::io::Errno> {
+    let listener = init::listen_on_loopback(0)?;
+    let address = rustix::net::getsockname(&listener)?.try_into()?;
+    Ok((listener, address))
 }
 
 fn channel() -> Result<(Option<OwnedFd>, Option<OwnedFd>), Error> {
@@ -130,7 +210,7 @@ fn channel() -> Result<(Option<OwnedFd>, Option<OwnedFd>), Error> {
         .map_err(Error::supervisor("making a socket pair"))
 }
 
-fn receive_listener(channel: &OwnedFd) -> Option<OwnedFd> {
+fn receive_descriptor(channel: &OwnedFd) -> Option<OwnedFd> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -151,6 +231,86 @@ fn receive_listener(channel: &OwnedFd) -> Option<OwnedFd> {
 }
 
 impl Sandbox {
+    fn new(
+        pid: libc::pid_t,
+        pidfd: OwnedFd,
+        outside: Outside,
+        plan: Plan,
+        spec: &Spec,
+        started: Instant,
+    ) -> Sandbox {
+        let Outside { status, stdin, streams } = outside;
+        Sandbox {
+            pid,
+            pidfd,
+            status,
+            stdin: (!matches!(spec.stdin, Stdin::Null)).then_some(stdin),
+            streams: Some(streams),
+            listener: None,
+            supervisor: None,
+            vouched: None,
+            plan,
+            spec: spec.clone(),
+            started,
+            reaped: false,
+            weaker: None,
+        }
+    }
+
+    /// The tier that this run has.
+    pub fn tier(&self) -> Tier {
+        self.plan.tier
+    }
+
+    /// Why the tier is weaker than `full`, where nobody asked for that.
+    pub fn weaker(&self) -> Option<&str> {
+        self.weaker.as_deref()
+    }
+
+    /// Tier `landlock`: which connections to [`Sandbox::take_listener`]'s socket are the command's. In tier `full`
+    /// nobody else can reach it, and there is nothing to ask.
+    pub fn vouched(&self) -> Option<Vouched> {
+        self.vouched.clone()
+    }
+
+    /// Waits for the set-up of everything but the command's own process.
+    fn await_ready(&mut self) -> Result<(), Error> {
+        match self.record() {
+            Some(status::Record::Ready) => Ok(()),
+            Some(status::Record::Failed(failure)) => Err(self.explain(failure)),
+            _ => Err(Error::Vanished),
+        }
+    }
+
+    fn record(&self) -> Option<status::Record> {
+        let mut bytes = [0; status::RECORD_LEN];
+        match rustix::io::retry_on_intr(|| rustix::io::read(&self.status, &mut bytes)) {
+            Ok(status::RECORD_LEN) => status::Record::decode(&bytes),
+            _ => None,
+        }
+    }
+
+    /// Ends everything inside at once.
+    fn kill(&self) {
+        let signal = match self.plan.tier {
+            // The pid namespace ends with its PID 1.
+            Tier::Full => rustix::process::Signal::KILL,
+            // The housekeeper has to live to do it.
+            Tier::Landlock => init::KILL_ALL,
+        };
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, signal);
+    }
+
+    /// After the housekeeper of tier `landlock` was killed itself: what it would have done.
+    fn keep_house(&self) {
+        if self.plan.tier == Tier::Landlock {
+            init::kill_all();
+            if let Some(scratch) = &self.plan.scratch {
+                scratch.remove();
+            }
+        }
+    }
+
     /// The listening socket that was made inside ([`Net::Listener`]), once.
     pub fn take_listener(&mut self) -> Option<OwnedFd> {
         self.listener.take()
@@ -158,12 +318,8 @@ impl Sandbox {
 
     /// The reason that the inside gave for ending before the command ran.
     fn failure(&self) -> Error {
-        let mut bytes = [0; status::RECORD_LEN];
-        match rustix::io::retry_on_intr(|| rustix::io::read(&self.status, &mut bytes)) {
-            Ok(status::RECORD_LEN) => match status::Record::decode(&bytes) {
-                Some(status::Record::Failed(failure)) => self.explain(failure),
-                _ => Error::Vanished,
-            },
+        match self.record() {
+            Some(status::Record::Failed(failure)) => self.explain(failure),
             _ => Error::Vanished,
         }
     }
@@ -185,9 +341,14 @@ impl Sandbox {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        if !self.reaped {
-            let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
-            let _ = sys::wait(Some(self.pid), true);
+        if self.reaped {
+            return;
+        }
+        self.kill();
+        if let Ok(Some((ended, _))) = sys::wait(Some(self.pid), true)
+            && libc::WIFSIGNALED(ended.status)
+        {
+            self.keep_house();
         }
     }
 }

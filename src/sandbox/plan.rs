@@ -3,13 +3,19 @@
 //! All names are resolved, all strings and the seccomp program are built, and (started by root) all granted trees are
 //! cloned and id-mapped here, in the caller. The child only carries the plan out.
 
+mod confined;
+
+pub(super) use confined::plan as confined;
+
 use super::env::HOME;
 use super::error::Error;
 use super::identity::Identity;
 use super::layer::{Layer, Weakened};
+use super::scratch::Scratch;
 use super::seccomp;
 use super::spec::{Access, Content, Grant, Inject, Limits, Net, Spec};
 use super::sys::{self, CStrings};
+use super::tier::Tier;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::OpenTreeFlags;
@@ -64,6 +70,7 @@ pub(super) struct Bind {
 
 /// Everything that the child needs.
 pub(super) struct Plan {
+    pub tier: Tier,
     pub weakened: Weakened,
     pub identity: Identity,
     pub namespaces: i32,
@@ -79,6 +86,8 @@ pub(super) struct Plan {
     pub landlock: Vec<(PathBuf, Rights)>,
     pub landlock_abi: u32,
     pub seccomp: Vec<libc::sock_filter>,
+    /// Tier `landlock`: the filter where another jess of this tier, around this one, is asked already.
+    pub seccomp_alone: Vec<libc::sock_filter>,
     pub listener: Option<u16>,
     pub limits: Limits,
     pub cwd: PathBuf,
@@ -88,15 +97,18 @@ pub(super) struct Plan {
     pub envp: CStrings,
     /// What did not engage as fully as it could, in words.
     pub notes: Vec<String>,
+    /// Tier `landlock`: HOME and TMPDIR.
+    pub scratch: Option<Scratch>,
 }
 
 impl Plan {
-    /// Resolves `spec`. Nothing is changed on the host.
+    /// Resolves `spec` for tier `full`. Nothing is changed on the host.
     pub fn new(spec: &Spec, weakened: Weakened) -> Result<Plan, Error> {
         let program = spec.argv.first().ok_or(Error::NoCommand)?;
         let identity = Identity::choose();
         let mut notes = Vec::new();
         let mut plan = Plan {
+            tier: Tier::Full,
             weakened,
             identity,
             namespaces: namespaces(weakened),
@@ -107,8 +119,9 @@ impl Plan {
             files: Vec::new(),
             own_etc: spec.inject.iter().any(|i| i.dest.starts_with("/etc")),
             landlock: Vec::new(),
-            landlock_abi: sys::landlock_abi(),
+            landlock_abi: sys::landlock_abi().min(spec.landlock_abi.unwrap_or(u32::MAX)),
             seccomp: seccomp::program(seccomp::Policy::default()),
+            seccomp_alone: Vec::new(),
             listener: match spec.net {
                 Net::Empty => None,
                 Net::Listener(port) => Some(port),
@@ -119,6 +132,7 @@ impl Plan {
             argv: CStrings::new(c_strings(spec.argv.iter().cloned(), "an argument")?),
             envp: CStrings::new(c_strings(spec.env.iter().map(assignment), "an environment variable")?),
             notes: Vec::new(),
+            scratch: None,
         };
         plan.add_system();
         plan.add_user_name();
@@ -258,6 +272,21 @@ impl Plan {
         for scratch in ["/tmp", "/run", "/dev/shm", HOME] {
             self.landlock.push((scratch.into(), Rights::Write));
         }
+    }
+
+    /// Real paths beneath which the command may write, for the supervisor of tier `landlock`.
+    pub fn writable(&self) -> Vec<PathBuf> {
+        self.paths_with(|rights| rights == Rights::Write)
+    }
+
+    /// Real paths beneath which it may read.
+    pub fn readable(&self) -> Vec<PathBuf> {
+        self.paths_with(|rights| matches!(rights, Rights::Read | Rights::Write))
+    }
+
+    fn paths_with(&self, wanted: impl Fn(Rights) -> bool) -> Vec<PathBuf> {
+        let granted = self.landlock.iter().filter(|(_, rights)| wanted(*rights));
+        granted.map(|(path, _)| path.canonicalize().unwrap_or_else(|_| path.clone())).collect()
     }
 
     /// The item that a failed step is about.

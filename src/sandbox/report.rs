@@ -5,6 +5,7 @@ use super::error::Error;
 use super::landlock;
 use super::layer::Layer;
 use super::supervise::{Ending, Outcome, Stream};
+use super::tier::Tier;
 use serde::Serialize;
 
 /// The name and version of the document's form.
@@ -15,8 +16,11 @@ pub const SCHEMA: &str = "jess.run/1";
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// `full`: namespaces, private root, Landlock, seccomp.
+    /// `full`: namespaces, private root, Landlock, seccomp; `landlock`: without the namespaces and the root; `none`:
+    /// nothing could be started.
     pub tier: &'static str,
+    /// Why the tier is weaker than `full`, where nobody asked for that.
+    pub weaker: Option<String>,
     /// Each layer, in the order in which it engages.
     pub layers: Vec<LayerReport>,
     /// How the command ended; absent if it did not start.
@@ -107,7 +111,8 @@ impl Report {
     pub fn new(sandbox: &Sandbox, result: &Result<Outcome, Error>) -> Report {
         let mut report = Report {
             schema: SCHEMA,
-            tier: "full",
+            tier: sandbox.tier().name(),
+            weaker: sandbox.weaker().map(str::to_owned),
             layers: layers(sandbox),
             termination: None,
             failure: None,
@@ -135,6 +140,7 @@ impl Report {
         let mut report = Report {
             schema: SCHEMA,
             tier: "none",
+            weaker: None,
             layers: Vec::new(),
             termination: None,
             failure: None,
@@ -161,12 +167,24 @@ fn layers(sandbox: &Sandbox) -> Vec<LayerReport> {
         .map(|name| {
             let notes = match name {
                 Layer::Landlock => {
-                    landlock::rights_lost(plan.landlock_abi).into_iter().map(str::to_owned).collect()
+                    let lost = landlock::rights_lost(plan.landlock_abi).into_iter().map(str::to_owned);
+                    let open = plan.notes.iter().filter(|_| plan.tier == Tier::Landlock).cloned();
+                    lost.chain(open).collect()
                 }
-                Layer::Mounts => plan.notes.clone(),
+                Layer::Mounts if plan.tier == Tier::Full => plan.notes.clone(),
                 _ => Vec::new(),
             };
-            let state = if !plan.weakened.keeps(name) || (name == Layer::Landlock && plan.landlock_abi == 0) {
+            let needs_namespaces = matches!(
+                name,
+                Layer::Mounts
+                    | Layer::PidNamespace
+                    | Layer::NetNamespace
+                    | Layer::IpcNamespace
+                    | Layer::HostIdentity
+            );
+            let state = if plan.tier == Tier::Landlock && needs_namespaces {
+                "off"
+            } else if !plan.weakened.keeps(name) || (name == Layer::Landlock && plan.landlock_abi == 0) {
                 "off"
             } else if notes.is_empty() {
                 "engaged"

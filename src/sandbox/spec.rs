@@ -1,7 +1,10 @@
 //! What a caller asks for: [`Spec`].
 
+use super::notify::ConnectPolicy;
+use super::tier::Tier;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How a granted path may be used.
@@ -49,7 +52,9 @@ pub enum Net {
     #[default]
     Empty,
     /// As `Empty`, plus one listening TCP socket on 127.0.0.1 at this port, made inside and handed to the caller
-    /// ([`super::Sandbox::take_listener`]): the only way out.
+    /// ([`super::Sandbox::take_listener`]): the only way out. In tier `landlock` the socket is on a port of the host's
+    /// loopback, connections to this port are led to it, and whoever accepts must ask
+    /// [`super::Sandbox::vouched`] about each.
     Listener(u16),
 }
 
@@ -110,7 +115,7 @@ impl Default for Limits {
 }
 
 /// A command and all that it may touch. Everything not named here does not exist inside.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Spec {
     /// The program and its arguments; a program without a slash is looked up in the `PATH` of `env`.
     pub argv: Vec<OsString>,
@@ -134,4 +139,34 @@ pub struct Spec {
     pub timeout: Option<Duration>,
     /// How long a stopped command has to end by itself. `None` means two seconds.
     pub grace: Option<Duration>,
+    /// The weakest tier that will do. Default `full`.
+    pub require: Tier,
+    /// This tier and no other. `None`: the best that this host has.
+    pub tier: Option<Tier>,
+    /// Tier `landlock`: where the command may connect to besides its own listeners. `None`: what `net` says.
+    pub connect: Option<Arc<dyn ConnectPolicy>>,
+    /// Acts as if the kernel had no newer Landlock ABI than this, to try what an older kernel gives.
+    pub landlock_abi: Option<u32>,
+}
+
+impl Default for Spec {
+    fn default() -> Spec {
+        Spec {
+            argv: Vec::new(),
+            cwd: None,
+            env: Vec::new(),
+            grants: Vec::new(),
+            inject: Vec::new(),
+            net: Net::default(),
+            limits: Limits::default(),
+            stdin: Stdin::default(),
+            output: Output::default(),
+            timeout: None,
+            grace: None,
+            require: Tier::Full,
+            tier: None,
+            connect: None,
+            landlock_abi: None,
+        }
+    }
 }

@@ -65,10 +65,12 @@ pub enum Step {
     Canary,
     /// Executing the program.
     Exec,
+    /// Handing the supervisor its end of the filter.
+    Notify,
 }
 
 impl Step {
-    const ALL: [Step; 27] = [
+    const ALL: [Step; 28] = [
         Step::Supervisor,
         Step::IdMap,
         Step::SetIds,
@@ -96,6 +98,7 @@ impl Step {
         Step::Seccomp,
         Step::Canary,
         Step::Exec,
+        Step::Notify,
     ];
 
     /// What was being done, for an error message.
@@ -128,6 +131,7 @@ impl Step {
             Step::Seccomp => "loading the seccomp filter",
             Step::Canary => "checking that forbidden things fail",
             Step::Exec => "executing the program",
+            Step::Notify => "handing the supervisor its end of the filter",
         }
     }
 
@@ -162,6 +166,8 @@ impl Failure {
 /// What one record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
+    /// The set-up of PID 1 is done; only the command's own process is still to be made.
+    Ready,
     /// The set-up failed; the command did not run.
     Failed(Failure),
     /// The command ended by itself with this status.
@@ -182,6 +188,7 @@ impl Record {
     fn encode(self) -> [u8; RECORD_LEN] {
         let mut bytes = [0; RECORD_LEN];
         match self {
+            Record::Ready => bytes[0] = b'R',
             Record::Failed(failure) => {
                 bytes[0] = b'F';
                 bytes[1] = failure.step as u8;
@@ -205,6 +212,7 @@ impl Record {
     pub fn decode(bytes: &[u8; RECORD_LEN]) -> Option<Record> {
         let word = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         match bytes[0] {
+            b'R' => Some(Record::Ready),
             b'F' => Some(Record::Failed(Failure {
                 step: Step::from_byte(bytes[1])?,
                 errno: i32::from_le_bytes(word(4)),
@@ -228,8 +236,12 @@ mod tests {
 
     #[test]
     fn every_record_survives_the_pipe() {
-        let mut records =
-            vec![Record::Exited(0), Record::Exited(255), Record::Signalled { signal: 9, core: true }];
+        let mut records = vec![
+            Record::Ready,
+            Record::Exited(0),
+            Record::Exited(255),
+            Record::Signalled { signal: 9, core: true },
+        ];
         records.extend(Step::ALL.map(|step| Record::Failed(Failure { step, errno: 13, item: 7 })));
         for record in records {
             assert_eq!(Record::decode(&record.encode()), Some(record));

@@ -3,7 +3,7 @@
 use super::error::Error;
 use super::spec::{Output, Stdin};
 use super::status::{RECORD_LEN, Record};
-use super::{Sandbox, sys};
+use super::{Sandbox, notify, sys};
 use crate::exit::Exit;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -103,11 +103,34 @@ impl Sandbox {
             let copies: Vec<_> =
                 streams.iter().map(|s| s.interest().map(|(fd, flags)| waits.add(fd, flags))).collect();
             let feed = input.interest().map(|(fd, flags)| waits.add(fd, flags));
+            let asked = self.supervisor.as_ref().map(|s| waits.add(s.listener(), PollFlags::IN));
+            let made: Vec<_> = self
+                .supervisor
+                .iter()
+                .flat_map(notify::Supervisor::under_way)
+                .map(|fd| waits.add(fd, PollFlags::OUT))
+                .collect();
             let ready =
                 waits.wait(stop.wait_at_most()).map_err(Error::supervisor("waiting for the command"))?;
             let is_ready =
                 |index: Option<usize>| index.is_some_and(|i| ready.get(i).copied().unwrap_or(false));
+            let unheard = waits.hung_up(asked);
             drop(waits);
+            if let Some(supervisor) = &mut self.supervisor {
+                // From the last: finishing one moves the last into its place.
+                for (index, waited) in made.into_iter().enumerate().rev() {
+                    if is_ready(Some(waited)) {
+                        supervisor.connected(index);
+                    }
+                }
+                if is_ready(asked) && !unheard {
+                    supervisor.serve();
+                }
+            }
+            if unheard {
+                // Nobody is left who could ask.
+                self.supervisor = None;
+            }
             for (stream, index) in streams.iter_mut().zip(copies) {
                 if is_ready(index) {
                     stream.step();
@@ -152,17 +175,18 @@ impl Sandbox {
             Due::Term => {
                 let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::TERM);
             }
-            Due::Kill => {
-                let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::KILL);
-            }
+            Due::Kill => self.kill(),
         }
     }
 
     fn reap(&mut self) -> Result<libc::rusage, Error> {
         loop {
             match sys::wait(Some(self.pid), true) {
-                Ok(Some((_, usage))) => {
+                Ok(Some((ended, usage))) => {
                     self.reaped = true;
+                    if libc::WIFSIGNALED(ended.status) {
+                        self.keep_house();
+                    }
                     return Ok(usage);
                 }
                 Ok(None) | Err(Errno::INTR) => {}
@@ -179,6 +203,7 @@ impl Sandbox {
         };
         match (record, stop.reason) {
             (Some(Record::Failed(failure)), _) => Err(self.explain(failure)),
+            (Some(Record::Ready), _) => Err(Error::Vanished),
             (_, Reason::TimeLimit) => Ok(Ending::TimedOut),
             (Some(Record::Exited(code)), _) => Ok(Ending::Exited(code)),
             (Some(Record::Signalled { signal, core }), _) => Ok(Ending::Signalled { signal, core }),
@@ -253,6 +278,16 @@ impl<'a> Waits<'a> {
     fn add(&mut self, fd: BorrowedFd<'a>, flags: PollFlags) -> usize {
         self.0.push(PollFd::from_borrowed_fd(fd, flags));
         self.0.len() - 1
+    }
+
+    /// Whether the other side of entry `index` is gone and there is nothing to read.
+    fn hung_up(&self, index: Option<usize>) -> bool {
+        let entry = index.and_then(|i| self.0.get(i));
+        entry.is_some_and(|e| {
+            let seen = e.revents();
+            seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+                && !seen.contains(PollFlags::IN)
+        })
     }
 
     fn wait(&mut self, at_most: Option<Duration>) -> Result<Vec<bool>, Errno> {

@@ -1,6 +1,8 @@
 //! The system calls that no safe wrapper covers. All of the crate's `unsafe` is here.
 #![allow(unsafe_code)]
 
+pub mod notify;
+
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, c_char, c_int, c_ulong};
@@ -52,6 +54,19 @@ pub fn clone_into(flags: c_int) -> Result<Cloned, Errno> {
     }
     // SAFETY: the call succeeded with CLONE_PIDFD, so `pidfd` is a new descriptor that nobody else owns.
     Ok(Cloned::Parent(pid as libc::pid_t, unsafe { OwnedFd::from_raw_fd(pidfd) }))
+}
+
+/// fork(2) with a descriptor for the child. The same rule about threads as for [`clone_into`].
+pub fn fork_with_pidfd() -> Result<Cloned, Errno> {
+    match fork()? {
+        None => Ok(Cloned::Child),
+        Some(pid) => {
+            // Not reaped yet, so the number is still this child's.
+            let process = rustix::process::Pid::from_raw(pid).ok_or(Errno::SRCH)?;
+            let pidfd = rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty())?;
+            Ok(Cloned::Parent(pid, pidfd))
+        }
+    }
 }
 
 /// fork(2) without a descriptor for the child. The same rule about threads as for [`clone_into`].

@@ -15,7 +15,7 @@ mod tests;
 use calls::{Arch, Call};
 use libc::sock_filter;
 use program::{Program, Test};
-pub use shared::Shared;
+pub use shared::{Shared, is_signal, process_argument};
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;

@@ -79,8 +79,14 @@ const ON_PROCESS: &[(Call, u32)] = &[
 ];
 
 /// Signals, where Landlock has no scope for them (before ABI 6).
-const SIGNALS: &[Call] =
-    &[calls::kill, calls::tkill, calls::tgkill, calls::rt_sigqueueinfo, calls::rt_tgsigqueueinfo];
+const SIGNALS: &[Call] = &[
+    calls::kill,
+    calls::tkill,
+    calls::tgkill,
+    calls::rt_sigqueueinfo,
+    calls::rt_tgsigqueueinfo,
+    calls::pidfd_send_signal,
+];
 
 /// Sending calls, with the argument that holds the flags.
 const SENDS: &[(Call, u32)] = &[(calls::sendto, 3), (calls::sendmsg, 2), (calls::sendmmsg, 3)];
@@ -98,6 +104,16 @@ pub struct Shared {
     pub supervised: bool,
     /// The Landlock ABI: below 6 signals are asked about, below 3 truncation is.
     pub landlock_abi: u32,
+}
+
+/// The argument that names a process, where `number` is a call on one.
+pub fn process_argument(number: i32) -> Option<usize> {
+    ON_PROCESS.iter().find(|(call, _)| call.is(number)).map(|(_, argument)| *argument as usize)
+}
+
+/// Whether `number` is a call that sends a signal.
+pub fn is_signal(number: i32) -> bool {
+    SIGNALS.iter().any(|call| call.is(number))
 }
 
 impl Shared {

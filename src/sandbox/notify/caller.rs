@@ -1,0 +1,189 @@
+//! The process whose call waits, as the supervisor sees it: its memory, its descriptors, the paths it means.
+
+use super::Listener;
+use crate::sandbox::sys::notify as sys;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Longest path, with its end (PATH_MAX).
+const PATH_BYTES: usize = 4096;
+
+/// Bytes that are read of another process at once: a read never crosses a page that may be missing.
+const PAGE: u64 = 4096;
+
+/// `AT_FDCWD`, as it arrives in a register.
+const AT_FDCWD: i32 = libc::AT_FDCWD;
+
+/// A caller. Everything that is read of it is read from the process that made the call: each access checks afterwards
+/// that the call still waits.
+pub struct Caller<'a> {
+    pub listener: &'a Listener,
+    pub call: sys::Notification,
+}
+
+/// A file that a caller named, opened without any right to its content.
+pub struct Object {
+    pub fd: OwnedFd,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+impl Object {
+    /// The name by which this process reaches exactly this file.
+    pub fn own_name(&self) -> CString {
+        use rustix::fd::AsRawFd;
+        CString::new(format!("/proc/self/fd/{}", self.fd.as_raw_fd())).unwrap_or_default()
+    }
+}
+
+impl Caller<'_> {
+    /// Argument `n` as the C int that the kernel takes it for.
+    pub fn int(&self, n: usize) -> i32 {
+        self.arg(n) as i32
+    }
+
+    /// Argument `n`.
+    pub fn arg(&self, n: usize) -> u64 {
+        self.call.args.get(n).copied().unwrap_or(0)
+    }
+
+    fn proc_path(&self, name: &str) -> String {
+        format!("/proc/{}/{name}", self.call.pid)
+    }
+
+    fn check(&self) -> Result<(), Errno> {
+        if self.listener.is_waiting(self.call.id) { Ok(()) } else { Err(Errno::SRCH) }
+    }
+
+    fn memory(&self) -> Result<OwnedFd, Errno> {
+        let memory =
+            rustix::fs::open(self.proc_path("mem"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        self.check()?;
+        Ok(memory)
+    }
+
+    /// `len` bytes at `address` of the caller.
+    pub fn bytes(&self, address: u64, len: usize) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; len];
+        let memory = self.memory()?;
+        match rustix::io::pread(&memory, &mut bytes, address) {
+            Ok(n) if n == len => Ok(bytes),
+            _ => Err(Errno::FAULT),
+        }
+    }
+
+    /// The C string at `address` of the caller, of less than `max` bytes.
+    pub fn string(&self, address: u64, max: usize) -> Result<CString, Errno> {
+        let memory = self.memory()?;
+        let mut string = Vec::new();
+        while string.len() < max {
+            let at = address.checked_add(string.len() as u64).ok_or(Errno::FAULT)?;
+            let mut chunk = vec![0; usize::try_from(PAGE - at % PAGE).unwrap_or(1).min(max - string.len())];
+            let n = rustix::io::pread(&memory, &mut chunk, at).map_err(|_| Errno::FAULT)?;
+            let chunk = chunk.get(..n).unwrap_or_default();
+            if chunk.is_empty() {
+                return Err(Errno::FAULT);
+            }
+            match chunk.iter().position(|b| *b == 0) {
+                Some(end) => {
+                    string.extend_from_slice(chunk.get(..end).unwrap_or_default());
+                    return CString::new(string).map_err(|_| Errno::INVAL);
+                }
+                None => string.extend_from_slice(chunk),
+            }
+        }
+        Err(Errno::NAMETOOLONG)
+    }
+
+    /// A copy of the caller's descriptor `number`.
+    pub fn descriptor(&self, number: i32) -> Result<OwnedFd, Errno> {
+        let process = super::processes::process_of(self.call.pid).ok_or(Errno::SRCH)?;
+        let pidfd = rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty())?;
+        self.check()?;
+        sys::copy_descriptor(pidfd.as_fd(), number)
+    }
+
+    /// The file behind the caller's descriptor `number`.
+    pub fn object_of_descriptor(&self, number: i32) -> Result<Object, Errno> {
+        if number < 0 {
+            return Err(Errno::BADF);
+        }
+        let fd = self.path_descriptor(&self.proc_path(&format!("fd/{number}")))?;
+        located(fd)
+    }
+
+    fn path_descriptor(&self, path: &str) -> Result<OwnedFd, Errno> {
+        let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| {
+            // The entry is missing where the number is of no descriptor.
+            if errno == Errno::NOENT { Errno::BADF } else { errno }
+        })?;
+        self.check()?;
+        Ok(fd)
+    }
+
+    /// The file that the caller means by the path at `address` relative to `dir`; the last component is followed if
+    /// `follow`. An empty path is `dir` itself if `or_dir`.
+    pub fn object(&self, dir: i32, address: u64, follow: bool, or_dir: bool) -> Result<Object, Errno> {
+        let path = self.string(address, PATH_BYTES)?;
+        if path.is_empty() {
+            return match (or_dir, dir) {
+                (false, _) => Err(Errno::NOENT),
+                (true, AT_FDCWD) => located(self.path_descriptor(&self.proc_path("cwd"))?),
+                (true, number) => self.object_of_descriptor(number),
+            };
+        }
+        let path = self.translated(Path::new(OsStr::from_bytes(path.as_bytes())));
+        let mut flags = OFlags::PATH | OFlags::CLOEXEC;
+        if !follow {
+            flags |= OFlags::NOFOLLOW;
+        }
+        if path.is_absolute() {
+            return located(rustix::fs::open(&path, flags, Mode::empty())?);
+        }
+        let start = match dir {
+            AT_FDCWD => self.path_descriptor(&self.proc_path("cwd"))?,
+            number => self.path_descriptor(&self.proc_path(&format!("fd/{number}")))?,
+        };
+        located(rustix::fs::openat(start, &path, flags, Mode::empty())?)
+    }
+
+    /// `path` with names that mean the caller made to mean it from here too. A link that leads to such a name is
+    /// resolved as this process's own; where that ends is checked like everything else.
+    fn translated(&self, path: &Path) -> PathBuf {
+        let own = PathBuf::from(format!("/proc/{}", self.call.pid));
+        for name in ["/proc/self", "/proc/thread-self"] {
+            if let Ok(rest) = path.strip_prefix(name) {
+                return own.join(rest);
+            }
+        }
+        for (name, meaning) in
+            [("/dev/fd", "fd"), ("/dev/stdin", "fd/0"), ("/dev/stdout", "fd/1"), ("/dev/stderr", "fd/2")]
+        {
+            if let Ok(rest) = path.strip_prefix(name) {
+                let meant = own.join(meaning);
+                return if rest.as_os_str().is_empty() { meant } else { meant.join(rest) };
+            }
+        }
+        path.to_path_buf()
+    }
+}
+
+/// Finds out where the file behind `fd` is.
+fn located(fd: OwnedFd) -> Result<Object, Errno> {
+    let path = path_of(fd.as_fd())?;
+    Ok(Object { fd, path })
+}
+
+fn path_of(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
+    use rustix::fd::AsRawFd;
+    let link = rustix::fs::readlink(format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
+    // Of a removed file the kernel says so behind its name. A file whose name ends like that is still there.
+    let removed = rustix::fs::statat(fd, "", AtFlags::EMPTY_PATH)?.st_nlink == 0;
+    let bytes = link.as_bytes();
+    let name = if removed { bytes.strip_suffix(b" (deleted)").unwrap_or(bytes) } else { bytes };
+    Ok(PathBuf::from(OsStr::from_bytes(name)))
+}

@@ -1,0 +1,236 @@
+//! The plan of tier `landlock`: the host's own file system, with rights by path, and a private scratch directory.
+
+use super::{DEVICES, Plan, Rights, SYSTEM_DIRS, assignment, c_strings, programs, resolve_grants};
+use crate::sandbox::env;
+use crate::sandbox::error::Error;
+use crate::sandbox::identity::Identity;
+use crate::sandbox::layer::Weakened;
+use crate::sandbox::scratch::Scratch;
+use crate::sandbox::seccomp::{self, Shared};
+use crate::sandbox::spec::{Access, Net, Spec};
+use crate::sandbox::sys::{self, CStrings};
+use crate::sandbox::tier::Tier;
+use rustix::fs::{AtFlags, CWD};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Entries below /etc that are looked at, where the command is root and some of them are root's alone.
+const ETC_MAX: usize = 8192;
+
+/// Directories below /etc that are entered, one in another.
+const ETC_DEPTH: usize = 8;
+
+/// Resolves `spec` for tier `landlock`. Makes the scratch directory, and changes nothing else on the host.
+pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, Error> {
+    let program = spec.argv.first().ok_or(Error::NoCommand)?;
+    if let Some(inject) = spec.inject.first() {
+        let what = format!("showing other content at {}", inject.dest.display());
+        return Err(Error::NeedsFull { what });
+    }
+    let landlock_abi = sys::landlock_abi().min(spec.landlock_abi.unwrap_or(u32::MAX));
+    if landlock_abi == 0 {
+        return Err(Error::NoLandlock);
+    }
+    let resolved = resolve_grants(&spec.grants)?;
+    let mut landlock = base_rights();
+    let mut writable: Vec<&Path> = Vec::new();
+    for grant in &resolved {
+        let rights = match grant.access {
+            Access::ReadOnly => {
+                // Rights add up along a path: what is beneath a writable directory is writable.
+                if let Some(above) = writable.iter().find(|above| grant.path.starts_with(above)) {
+                    let what = format!("{} read-only below {}", grant.path.display(), above.display());
+                    return Err(Error::NeedsFull { what });
+                }
+                Rights::Read
+            }
+            Access::ReadWrite => {
+                writable.push(&grant.path);
+                Rights::Write
+            }
+        };
+        landlock.push((grant.path.clone(), rights));
+    }
+    let base = std::env::temp_dir();
+    let scratch =
+        Scratch::create(&base).map_err(|errno| Error::Scratch { path: base, reason: errno.into() })?;
+    landlock.push((scratch.path().to_path_buf(), Rights::Write));
+    let environment = with_scratch(&spec.env, &scratch);
+    let filter = |supervised| {
+        seccomp::program(seccomp::Policy {
+            unix_sockets: false,
+            shared: Some(Shared { supervised, landlock_abi }),
+        })
+    };
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    Ok(Plan {
+        tier: Tier::Landlock,
+        weakened,
+        identity: Identity { inside: (uid, gid), outside: (uid, gid), switched: false },
+        namespaces: 0,
+        links: Vec::new(),
+        system: Vec::new(),
+        grants: Vec::new(),
+        host_files: Vec::new(),
+        files: Vec::new(),
+        own_etc: false,
+        landlock,
+        landlock_abi,
+        seccomp: filter(true),
+        seccomp_alone: filter(false),
+        listener: match spec.net {
+            Net::Empty => None,
+            Net::Listener(port) => Some(port),
+        },
+        limits: spec.limits.clone(),
+        cwd: spec.cwd.clone().unwrap_or_else(|| scratch.home()),
+        programs: programs(program, &environment)?,
+        argv: CStrings::new(c_strings(spec.argv.iter().cloned(), "an argument")?),
+        envp: CStrings::new(c_strings(environment.iter().map(assignment), "an environment variable")?),
+        notes: notes(uid),
+        scratch: Some(scratch),
+    })
+}
+
+fn base_rights() -> Vec<(PathBuf, Rights)> {
+    let mut rights = Vec::new();
+    for name in SYSTEM_DIRS {
+        let path = Path::new("/").join(name);
+        // A link leads to another of them.
+        if path.symlink_metadata().is_ok_and(|m| m.is_dir()) {
+            if name == "etc" && rustix::process::geteuid().is_root() {
+                readable_by_all(&path, ETC_DEPTH, &mut 0, &mut rights);
+            } else {
+                rights.push((path, Rights::Read));
+            }
+        }
+    }
+    rights.extend(DEVICES.map(|name| (Path::new("/dev").join(name), Rights::Device)));
+    rights.push(("/proc".into(), Rights::Look));
+    rights
+}
+
+/// Adds what everybody may read below `dir`: to root without capabilities, files of root's alone are open too. True if
+/// that is all of it; then nothing was added.
+fn whole(dir: &Path, depth: usize, seen: &mut usize, rights: &mut Vec<(PathBuf, Rights)>) -> bool {
+    let (Some(depth), Ok(entries)) = (depth.checked_sub(1), std::fs::read_dir(dir)) else { return false };
+    let before = rights.len();
+    let mut all = true;
+    let mut readable = Vec::new();
+    for entry in entries.flatten() {
+        *seen += 1;
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_symlink() {
+            continue;
+        }
+        let path = entry.path();
+        let open = *seen <= ETC_MAX
+            && rustix::fs::statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|s| s.st_mode & 0o004 != 0 && (!kind.is_dir() || s.st_mode & 0o001 != 0));
+        if open && (!kind.is_dir() || whole(&path, depth, seen, rights)) {
+            readable.push(path);
+        } else {
+            all = false;
+        }
+    }
+    if all {
+        rights.truncate(before);
+        return true;
+    }
+    rights.push((dir.to_path_buf(), Rights::List));
+    rights.extend(readable.into_iter().map(|path| (path, Rights::Read)));
+    false
+}
+
+fn readable_by_all(dir: &Path, depth: usize, seen: &mut usize, rights: &mut Vec<(PathBuf, Rights)>) {
+    if whole(dir, depth, seen, rights) {
+        rights.push((dir.to_path_buf(), Rights::Read));
+    }
+}
+
+/// The environment with HOME and TMPDIR at their places of this run.
+fn with_scratch(given: &[(OsString, OsString)], scratch: &Scratch) -> Vec<(OsString, OsString)> {
+    let mut environment = given.to_vec();
+    for (name, inside, here) in [("HOME", env::HOME, scratch.home()), ("TMPDIR", "/tmp", scratch.tmp())] {
+        if environment.iter().any(|(n, value)| n == name && value == OsStr::new(inside)) {
+            env::set(&mut environment, name, here);
+        }
+    }
+    environment
+}
+
+/// What this tier does not hold by itself.
+fn notes(uid: u32) -> Vec<String> {
+    let mut notes = vec![
+        "names, sizes and times of files outside the grants can be seen",
+        "command lines and states of other processes can be read in /proc",
+        "the command's own listeners on loopback can be reached by other processes of this host",
+        "the scratch directory has no size limit of its own",
+    ];
+    if uid == 0 {
+        notes.push("started by root: the command is uid 0, without any capability");
+    }
+    notes.into_iter().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::spec::Grant;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn what_is_root_s_alone_stays_closed_and_the_rest_is_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        mode(dir.path(), 0o755);
+        for name in ["clean", "mixed", "closed"] {
+            std::fs::create_dir(at(name)).unwrap();
+            mode(&at(name), 0o755);
+        }
+        mode(&at("closed"), 0o700);
+        for (name, bits) in [
+            ("passwd", 0o644),
+            ("shadow", 0o640),
+            ("clean/a", 0o644),
+            ("mixed/key", 0o600),
+            ("mixed/pub", 0o644),
+        ] {
+            std::fs::write(at(name), "").unwrap();
+            mode(&at(name), bits);
+        }
+        let mut rights = Vec::new();
+        readable_by_all(dir.path(), ETC_DEPTH, &mut 0, &mut rights);
+        let read: Vec<PathBuf> =
+            rights.iter().filter(|(_, r)| *r == Rights::Read).map(|(p, _)| p.clone()).collect();
+        for open in ["passwd", "clean", "mixed/pub"] {
+            assert!(read.contains(&at(open)), "{open}: {read:?}");
+        }
+        for closed in ["shadow", "mixed", "mixed/key", "closed"] {
+            assert!(!read.contains(&at(closed)), "{closed}: {read:?}");
+        }
+        assert!(!read.contains(&dir.path().to_path_buf()));
+    }
+
+    #[test]
+    fn what_landlock_cannot_express_is_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        let spec = Spec {
+            argv: vec!["true".into()],
+            grants: vec![
+                Grant { path: dir.path().into(), access: Access::ReadWrite },
+                Grant { path: inner.clone(), access: Access::ReadOnly },
+            ],
+            ..Spec::default()
+        };
+        let error = plan(&spec, Weakened::none()).err().unwrap();
+        assert!(error.to_string().contains(inner.to_str().unwrap()), "{error}");
+        assert_eq!(error.exit(), crate::exit::Exit::ISOLATION);
+    }
+}
