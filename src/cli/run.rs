@@ -1,32 +1,83 @@
 //! `jess run`: any command in the sandbox.
 
 use crate::exit::Exit;
-use crate::sandbox::{self, Access, Grant, Report, Spec, Stdin, Tier, Weakened, env};
+use crate::sandbox::profile::{self, Bound, Input, LimitSettings, Profile, Seconds, Size, Tools};
+use crate::sandbox::{self, Report, Tier, Weakened};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Runs a command with nothing of the host but read-only system directories and what is granted.
 #[derive(clap::Args)]
 pub struct Args {
+    /// Settings to start from: full, strict, target_run, debug, a profile of your own, or a TOML file [default: full]
+    #[arg(long, value_name = "NAME|FILE")]
+    profile: Option<String>,
     /// Show this file or directory inside, read-only, at the same place
     #[arg(long, value_name = "PATH")]
     ro: Vec<PathBuf>,
     /// Show this file or directory inside, writable, at the same place
     #[arg(long, value_name = "PATH")]
     rw: Vec<PathBuf>,
+    /// As --ro, but nothing where PATH does not exist
+    #[arg(long, value_name = "PATH")]
+    ro_try: Vec<PathBuf>,
+    /// As --rw, but nothing where PATH does not exist
+    #[arg(long, value_name = "PATH")]
+    rw_try: Vec<PathBuf>,
+    /// Keep this path below a grant out of reach; it need not exist
+    #[arg(long, value_name = "PATH")]
+    deny: Vec<PathBuf>,
+    /// Show the toolchains of your home (all, or these: rustup, cargo, nvm, pyenv, uv, go, sdkman, mise…), read-only
+    #[arg(long, value_name = "NAME,…", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    tools: Option<Vec<String>>,
     /// Pass a variable of this environment (K), or set one (K=V)
     #[arg(long, value_name = "K[=V]")]
     env: Vec<OsString>,
-    /// Stop the command after this many seconds: TERM, two seconds, KILL; exit 124
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    timeout: Option<Duration>,
+    /// Allow sockets of AF_UNIX: also a socket of the host in a grant can then be reached
+    #[arg(long)]
+    unix_sockets: bool,
+    /// Allow the command to trace its own processes
+    #[arg(long)]
+    ptrace: bool,
+    /// Show nothing but processes in /proc
+    #[arg(long)]
+    bare_proc: bool,
+    /// Give the command no input
+    #[arg(long)]
+    no_stdin: bool,
+    /// Stop the command after this many seconds: TERM, the grace, KILL; exit 124
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<Seconds>,
+    /// Time that a stopped command has to end by itself [default: 2]
+    #[arg(long, value_name = "SECONDS")]
+    grace: Option<Seconds>,
+    /// Bytes of each output stream that pass; more is counted and dropped [default: 64M]
+    #[arg(long, value_name = "SIZE|none")]
+    max_output: Option<Bound<Size>>,
+    /// Largest file that can be written [default: 10G]
+    #[arg(long, value_name = "SIZE|none")]
+    max_file: Option<Bound<Size>>,
+    /// Processes and threads at once [default: 1024]
+    #[arg(long, value_name = "N|none")]
+    max_processes: Option<Bound<u64>>,
+    /// Open files of each process [default: 4096]
+    #[arg(long, value_name = "N|none")]
+    max_open_files: Option<Bound<u64>>,
+    /// Processor time of each process, seconds [default: 3600]
+    #[arg(long, value_name = "SECONDS|none")]
+    max_cpu: Option<Bound<Seconds>>,
+    /// Address space of each process [default: none]
+    #[arg(long, value_name = "SIZE|none")]
+    max_address_space: Option<Bound<Size>>,
+    /// Size of each of /tmp, /run, /dev/shm and HOME [default: 2G]
+    #[arg(long, value_name = "SIZE")]
+    scratch: Option<Size>,
     /// Working directory inside [default: this one if it is in a grant or leads to one, else the private HOME]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Refuse (exit 3) anything weaker than this tier: full or landlock
-    #[arg(long, value_name = "TIER", default_value = "landlock")]
-    require: Tier,
+    /// Refuse (exit 3) anything weaker than this tier: full or landlock [default: landlock]
+    #[arg(long, value_name = "TIER")]
+    require: Option<Tier>,
     /// Use this tier instead of the best that this host has
     #[arg(long, value_name = "TIER")]
     tier: Option<Tier>,
@@ -41,10 +92,59 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+impl Args {
+    /// The flags as a profile, and the command.
+    fn settings(self) -> (Profile, Vec<OsString>) {
+        let profile = Profile {
+            ro: self.ro,
+            rw: self.rw,
+            ro_try: self.ro_try,
+            rw_try: self.rw_try,
+            deny: self.deny,
+            env: self.env,
+            tools: self
+                .tools
+                .map(|names| if names.is_empty() { Tools::All(true) } else { Tools::Named(names) }),
+            cwd: self.cwd,
+            report: self.report,
+            timeout: self.timeout,
+            grace: self.grace,
+            stdin: self.no_stdin.then_some(Input::Null),
+            unix_sockets: self.unix_sockets.then_some(true),
+            ptrace: self.ptrace.then_some(true),
+            bare_proc: self.bare_proc.then_some(true),
+            require: self.require,
+            tier: self.tier,
+            landlock_abi: self.landlock_abi,
+            limits: LimitSettings {
+                file: self.max_file,
+                cpu: self.max_cpu,
+                processes: self.max_processes,
+                open_files: self.max_open_files,
+                address_space: self.max_address_space,
+                scratch: self.scratch,
+                output: self.max_output,
+            },
+            ..Profile::default()
+        };
+        (profile, self.command)
+    }
+}
+
 /// Runs the command and exits with its status.
 pub fn run(args: Args) -> Exit {
-    let report_to = args.report.clone();
-    if let Some(path) = report_to.as_deref().filter(|path| is_writable_inside(path, &args.rw)) {
+    let below = match args.profile.as_deref().map(profile::load).transpose() {
+        Ok(loaded) => loaded.unwrap_or_default(),
+        Err(error) => {
+            eprintln!("jess run: {error}");
+            return Exit::USAGE;
+        }
+    };
+    let (flags, command) = args.settings();
+    let settings = flags.over(below.settings);
+    let report_to = settings.report.clone();
+    let writable = [&settings.rw[..], &settings.rw_try[..]].concat();
+    if let Some(path) = report_to.as_deref().filter(|path| is_writable_inside(path, &writable)) {
         let path = path.display();
         eprintln!(
             "jess run: writing the report to {path}: the command could forge it there; choose a --report outside --rw"
@@ -60,8 +160,8 @@ pub fn run(args: Args) -> Exit {
             return Exit::USAGE;
         }
     };
-    let spec = spec(args);
-    let (exit, report) = match sandbox::spawn(&spec, Weakened::none()) {
+    let spec = settings.spec(command, std::env::current_dir().ok().as_deref());
+    let (exit, report) = match spec.and_then(|spec| sandbox::spawn(&spec, Weakened::none())) {
         Ok(mut sandbox) => {
             if let Some(why) = sandbox.weaker() {
                 eprintln!("jess run: tier {}, not full: {why}", sandbox.tier());
@@ -104,54 +204,6 @@ fn exit_of(result: &Result<sandbox::Outcome, sandbox::Error>) -> Exit {
     }
 }
 
-fn spec(args: Args) -> Spec {
-    let grant = |access| move |path| Grant { path, access };
-    let grants: Vec<Grant> = args
-        .ro
-        .into_iter()
-        .map(grant(Access::ReadOnly))
-        .chain(args.rw.into_iter().map(grant(Access::ReadWrite)))
-        .collect();
-    let mut environment = env::base_of_process();
-    for variable in args.env {
-        set_variable(&mut environment, &variable);
-    }
-    let cwd = match args.cwd {
-        Some(dir) => Some(std::path::absolute(&dir).unwrap_or(dir)),
-        None => std::env::current_dir().ok().filter(|dir| exists_inside(dir, &grants)),
-    };
-    Spec {
-        argv: args.command,
-        cwd,
-        env: environment,
-        grants,
-        stdin: Stdin::Copied,
-        timeout: args.timeout,
-        require: args.require,
-        tier: args.tier,
-        landlock_abi: args.landlock_abi,
-        ..Spec::default()
-    }
-}
-
-/// `K=V` sets, `K` passes the caller's value if there is one.
-fn set_variable(environment: &mut Vec<(OsString, OsString)>, variable: &OsString) {
-    use std::os::unix::ffi::OsStrExt;
-    let bytes = variable.as_bytes();
-    match bytes.iter().position(|b| *b == b'=') {
-        Some(at) => {
-            let (name, value) = bytes.split_at(at);
-            let value = value.get(1..).unwrap_or_default();
-            env::set(environment, std::ffi::OsStr::from_bytes(name), std::ffi::OsStr::from_bytes(value));
-        }
-        None => {
-            if let Some(value) = std::env::var_os(variable) {
-                env::set(environment, variable, value);
-            }
-        }
-    }
-}
-
 /// Whether the file at `path` is below a writable grant: a link that a command left there would lead anywhere, and
 /// the command could write the report itself.
 fn is_writable_inside(path: &Path, rw: &[PathBuf]) -> bool {
@@ -163,19 +215,9 @@ fn is_writable_inside(path: &Path, rw: &[PathBuf]) -> bool {
         .any(|grant| real.iter().chain(&place).any(|p| p.starts_with(&grant)) || path.starts_with(&grant))
 }
 
-/// Whether `dir` is there inside: in a grant, or on the way to one (so that relative arguments mean what they mean here).
-fn exists_inside(dir: &Path, grants: &[Grant]) -> bool {
-    let mut granted = grants.iter().filter_map(|g| g.path.canonicalize().ok());
-    granted.any(|granted| dir.starts_with(&granted) || granted.starts_with(dir))
-}
-
 /// A positive number of seconds, at most a year.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|d| !d.is_zero() && *d <= Duration::from_secs(366 * 86400))
-        .ok_or_else(|| "must be above 0 and at most a year".to_owned())
+pub(super) fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    text.parse::<Seconds>().map(|seconds| seconds.0)
 }
 
 #[cfg(test)]

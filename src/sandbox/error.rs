@@ -31,6 +31,38 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// A denied path can't be examined.
+    #[error("denying {}: {reason}; check the path", path.display())]
+    Deny {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What the kernel said.
+        reason: std::io::Error,
+    },
+    /// A denied path is a grant, or has one below it.
+    #[error("denying {}: {} is granted; deny something below it, or leave the grant out", path.display(), grant.display())]
+    DenyGrant {
+        /// The path as it was given.
+        path: PathBuf,
+        /// The grant.
+        grant: PathBuf,
+    },
+    /// A denied path does not exist, and nothing here can keep it from being made.
+    #[error("denying {}: it does not exist, and making it can't be prevented here; make it first, or grant read-only", path.display())]
+    Unguarded {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A toolchain that was asked for by name is not there.
+    #[error("finding toolchain {name}: {}", if *known { "it is not in the home directory".to_owned() } else {
+        format!("known are {}", super::toolchain::names().collect::<Vec<_>>().join(", "))
+    })]
+    Toolchain {
+        /// Its name.
+        name: String,
+        /// Whether jess knows of such a toolchain.
+        known: bool,
+    },
     /// The caller has more than one thread, so its copy could not run ordinary code.
     #[error(
         "starting a sandbox from a process with {threads} threads (0: /proc is not mounted): start `jess run` as a child, with /proc"
@@ -131,6 +163,9 @@ impl Error {
                 | Error::Nul { .. }
                 | Error::Grant { .. }
                 | Error::Reserved { .. }
+                | Error::Deny { .. }
+                | Error::DenyGrant { .. }
+                | Error::Toolchain { .. }
                 | Error::Cwd { .. }
         )
     }

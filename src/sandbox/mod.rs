@@ -14,6 +14,9 @@
 //! |---|---|
 //! | `spec` | what a caller asks for |
 //! | `plan` | the same with every name resolved and every string built |
+//! | `profile` | named sets of settings, and how they add up to a spec |
+//! | `toolchain` | toolchains in a home directory |
+//! | `protect` | denied paths below a grant |
 //! | `identity` | who the command is |
 //! | `tier` | how strong it can be here |
 //! | `mounts` | the private root |
@@ -38,6 +41,8 @@ mod limits;
 mod mounts;
 mod notify;
 mod plan;
+pub mod profile;
+mod protect;
 mod report;
 mod scratch;
 mod seccomp;
@@ -46,12 +51,13 @@ mod status;
 mod supervise;
 mod sys;
 mod tier;
+pub mod toolchain;
 
 pub use error::Error;
 pub use layer::{Layer, Weakened};
 pub use notify::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 pub use report::{LayerReport, Report};
-pub use spec::{Access, Content, Grant, Inject, Limits, Net, Output, Spec, Stdin};
+pub use spec::{Access, Content, Grant, Inject, Limits, Net, Output, Spec, Stdin, Surface};
 pub use status::{Failure, Step};
 pub use supervise::{Ending, Outcome};
 pub use tier::Tier;

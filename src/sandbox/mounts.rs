@@ -14,6 +14,10 @@ use std::path::{Component, Path, PathBuf};
 /// Existing directories, one of which carries the new root until it is pivoted to. Nothing is ever made on the host.
 const BASES: [&str; 4] = ["/tmp", "/mnt", "/var", "/usr"];
 
+/// What denied paths are covered with.
+const COVER_FILE: &str = ".jess/denied-file";
+const COVER_DIRECTORY: &str = ".jess/denied-directory";
+
 /// Parts of procfs that speak of the whole machine; each is covered by /dev/null where it exists.
 const MASKED: [&str; 9] = [
     "kcore",
@@ -42,7 +46,7 @@ pub fn enter(plan: &Plan) -> Result<(), Failure> {
         root.attach(bind, tree.as_ref().map(AsFd::as_fd)).map_err(Failure::of(Step::Attach, item))?;
     }
     root.scratch(plan.limits.scratch_bytes)?;
-    root.proc(plan.weakened.keeps(Layer::PidNamespace))?;
+    root.proc(plan.weakened.keeps(Layer::PidNamespace), plan.bare_proc)?;
     if plan.own_etc {
         root.link_etc().map_err(Failure::at(Step::Inject))?;
     }
@@ -52,6 +56,7 @@ pub fn enter(plan: &Plan) -> Result<(), Failure> {
     for (item, (bind, tree)) in (0u32..).zip(binds.iter().zip(&trees)).skip(system) {
         root.attach(bind, tree.as_ref().map(AsFd::as_fd)).map_err(Failure::of(Step::Attach, item))?;
     }
+    root.protect(plan)?;
     for (name, target) in &plan.links {
         root.link(name, target);
     }
@@ -146,6 +151,60 @@ impl Root {
             Err(errno) => return Err(errno),
         };
         move_mount(tree, place.as_fd())
+    }
+
+    /// Pins and covers what [`super::protect`] says. A path that went away meanwhile is an error.
+    fn protect(&self, plan: &Plan) -> Result<(), Failure> {
+        let protection = &plan.protection;
+        let inside = |path: &Path| {
+            let path = path.strip_prefix("/").unwrap_or(path);
+            match path.strip_prefix("etc") {
+                Ok(rest) if plan.own_etc => Path::new(HOST_ETC).join(rest),
+                _ => path.to_path_buf(),
+            }
+        };
+        let mut item = 0u32;
+        for pin in &protection.pins {
+            self.pin(&inside(pin)).map_err(Failure::of(Step::Protect, item))?;
+            item += 1;
+        }
+        for mask in &protection.masks {
+            self.cover(&inside(&mask.path), mask.directory).map_err(Failure::of(Step::Protect, item))?;
+            item += 1;
+        }
+        Ok(())
+    }
+
+    /// Mounts what is at `path` onto itself, so that it can't be renamed.
+    fn pin(&self, path: &Path) -> Result<(), Errno> {
+        let place = self.open(path)?;
+        let flags = OpenTreeFlags::AT_EMPTY_PATH
+            | OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE;
+        let tree = rustix::mount::open_tree(&place, c"", flags)?;
+        move_mount(tree.as_fd(), place.as_fd())
+    }
+
+    /// Mounts something empty onto `path` that its owner may not even read: permission bits can't be changed on a
+    /// read-only mount.
+    fn cover(&self, path: &Path, directory: bool) -> Result<(), Errno> {
+        let place = self.open(path)?;
+        let cover = Path::new(if directory { COVER_DIRECTORY } else { COVER_FILE });
+        if let Err(Errno::NOENT) = self.open(cover) {
+            if directory {
+                self.make_dir(cover)?;
+                rustix::fs::chmodat(&self.0, cover, Mode::empty(), AtFlags::empty())?;
+            } else {
+                self.create(cover, b"", 0)?;
+            }
+        }
+        let flags =
+            OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+        let tree = rustix::mount::open_tree(self.open(cover)?, c"", flags)?;
+        let attributes = sys::MOUNT_ATTR_RDONLY | sys::MOUNT_ATTR_NOSUID | sys::MOUNT_ATTR_NODEV;
+        sys::mount_setattr(tree.as_fd(), attributes, false, None)?;
+        move_mount(tree.as_fd(), place.as_fd())
     }
 
     fn make_place(&self, path: &Path, directory: bool) -> Result<(), Errno> {
@@ -250,9 +309,10 @@ impl Root {
         .map_err(Failure::at(Step::Devpts))
     }
 
-    fn proc(&self, own_pids: bool) -> Result<(), Failure> {
+    fn proc(&self, own_pids: bool, bare: bool) -> Result<(), Failure> {
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        let mounted = rustix::mount::mount("proc", "proc", "proc", flags, Some(c"hidepid=2"));
+        let options = if bare { c"hidepid=2,subset=pid" } else { c"hidepid=2" };
+        let mounted = rustix::mount::mount("proc", "proc", "proc", flags, Some(options));
         if !own_pids {
             // The drill without a pid namespace may not make a procfs; it shows the host's.
             return mounted.or_else(|_| self.host_proc()).map_err(Failure::at(Step::Proc));
@@ -267,7 +327,10 @@ impl Root {
                     Err(errno) => return Err(errno),
                 }
             }
-            let sys_tree = clone(&proc, c"sys")?;
+            let sys_tree = match clone(&proc, c"sys") {
+                Err(Errno::NOENT) if bare => return Ok(()),
+                tree => tree?,
+            };
             sys::mount_setattr(sys_tree.as_fd(), sys::MOUNT_ATTR_RDONLY, false, None)?;
             move_mount(sys_tree.as_fd(), self.open(Path::new("proc/sys"))?.as_fd())
         };

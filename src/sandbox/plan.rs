@@ -11,6 +11,7 @@ use super::env::HOME;
 use super::error::Error;
 use super::identity::Identity;
 use super::layer::{Layer, Weakened};
+use super::protect::Protection;
 use super::scratch::Scratch;
 use super::seccomp;
 use super::spec::{Access, Content, Grant, Inject, Limits, Net, Spec};
@@ -24,7 +25,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Top-level directories that belong to the system and are shown read-only.
-const SYSTEM_DIRS: [&str; 8] = ["usr", "etc", "bin", "sbin", "lib", "lib64", "lib32", "libx32"];
+pub(super) const SYSTEM_DIRS: [&str; 8] = ["usr", "etc", "bin", "sbin", "lib", "lib64", "lib32", "libx32"];
 
 /// Device nodes of the private /dev.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -79,6 +80,7 @@ pub(super) struct Plan {
     pub system: Vec<Bind>,
     pub grants: Vec<Bind>,
     pub host_files: Vec<Bind>,
+    pub protection: Protection,
     /// Files with given content (path without leading slash, content, mode).
     pub files: Vec<(PathBuf, Vec<u8>, u32)>,
     /// Whether /etc is a directory of its own, with a link to each entry of the host's.
@@ -89,6 +91,8 @@ pub(super) struct Plan {
     /// Tier `landlock`: the filter where another jess of this tier, around this one, is asked already.
     pub seccomp_alone: Vec<libc::sock_filter>,
     pub listener: Option<u16>,
+    /// Whether /proc shows processes only.
+    pub bare_proc: bool,
     pub limits: Limits,
     pub cwd: PathBuf,
     /// Full paths to try, in order.
@@ -116,16 +120,22 @@ impl Plan {
             system: Vec::new(),
             grants: Vec::new(),
             host_files: Vec::new(),
+            protection: Protection::default(),
             files: Vec::new(),
             own_etc: spec.inject.iter().any(|i| i.dest.starts_with("/etc")),
             landlock: Vec::new(),
             landlock_abi: sys::landlock_abi().min(spec.landlock_abi.unwrap_or(u32::MAX)),
-            seccomp: seccomp::program(seccomp::Policy::default()),
+            seccomp: seccomp::program(seccomp::Policy {
+                unix_sockets: spec.surface.unix_sockets,
+                ptrace: spec.surface.ptrace,
+                shared: None,
+            }),
             seccomp_alone: Vec::new(),
             listener: match spec.net {
                 Net::Empty => None,
                 Net::Listener(port) => Some(port),
             },
+            bare_proc: spec.surface.bare_proc,
             limits: spec.limits.clone(),
             cwd: spec.cwd.clone().unwrap_or_else(|| HOME.into()),
             programs: programs(program, &spec.env)?,
@@ -137,6 +147,11 @@ impl Plan {
         plan.add_system();
         plan.add_user_name();
         let resolved = resolve_grants(&spec.grants)?;
+        let granted: Vec<_> = resolved.iter().map(|r| (r.path.clone(), r.access)).collect();
+        plan.protection = Protection::of(&spec.deny, &granted)?;
+        if let Some(guard) = plan.protection.guards.first() {
+            return Err(Error::Unguarded { path: guard.directory.join(&guard.name) });
+        }
         let idmap = plan.idmap(&resolved, &mut notes);
         for grant in resolved {
             plan.add_grant(grant, idmap.as_ref())?;
@@ -301,6 +316,10 @@ impl Plan {
                 .chain(&self.host_files)
                 .nth(index)
                 .map(|b| Path::new("/").join(&b.dest)),
+            Step::Protect => {
+                let masks = self.protection.masks.iter().map(|mask| &mask.path);
+                self.protection.pins.iter().chain(masks).nth(index).cloned()
+            }
             Step::Inject => self.files.get(index).map(|(path, _, _)| Path::new("/").join(path)),
             _ => None,
         }

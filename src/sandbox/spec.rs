@@ -114,6 +114,17 @@ impl Default for Limits {
     }
 }
 
+/// What of the kernel is open to the command beyond the usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Surface {
+    /// Sockets of the family AF_UNIX. A listening socket of the host in a granted directory can then be reached.
+    pub unix_sockets: bool,
+    /// Tracing (`ptrace`) of the command's own processes.
+    pub ptrace: bool,
+    /// Only processes in /proc: no meminfo, cpuinfo and the like, which some run-times need.
+    pub bare_proc: bool,
+}
+
 /// A command and all that it may touch. Everything not named here does not exist inside.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -125,8 +136,12 @@ pub struct Spec {
     pub env: Vec<(OsString, OsString)>,
     /// Host paths visible inside.
     pub grants: Vec<Grant>,
+    /// Paths below a grant that can be neither read, changed nor made; they need not exist.
+    pub deny: Vec<PathBuf>,
     /// Files that exist only inside.
     pub inject: Vec<Inject>,
+    /// What of the kernel is open beyond the usual.
+    pub surface: Surface,
     /// The network.
     pub net: Net,
     /// Limits.
@@ -156,6 +171,8 @@ impl Default for Spec {
             cwd: None,
             env: Vec::new(),
             grants: Vec::new(),
+            deny: Vec::new(),
+            surface: Surface::default(),
             inject: Vec::new(),
             net: Net::default(),
             limits: Limits::default(),

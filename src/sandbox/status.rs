@@ -29,6 +29,8 @@ pub enum Step {
     Root,
     /// Attaching a path to the private root; the value is the index of the mount.
     Attach,
+    /// Covering or pinning a path below a grant; the value is its index.
+    Protect,
     /// Mounting a scratch file system.
     Scratch,
     /// Mounting devpts.
@@ -70,7 +72,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Step; 28] = [
+    const ALL: [Step; 29] = [
         Step::Supervisor,
         Step::IdMap,
         Step::SetIds,
@@ -80,6 +82,7 @@ impl Step {
         Step::OpenTree,
         Step::Root,
         Step::Attach,
+        Step::Protect,
         Step::Scratch,
         Step::Devpts,
         Step::Proc,
@@ -113,6 +116,7 @@ impl Step {
             Step::OpenTree => "cloning a host path for the private root",
             Step::Root => "mounting the new root",
             Step::Attach => "attaching a path to the private root",
+            Step::Protect => "protecting a path below a grant",
             Step::Scratch => "mounting a scratch file system",
             Step::Devpts => "mounting devpts",
             Step::Proc => "mounting a fresh /proc",

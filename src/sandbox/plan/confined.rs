@@ -5,6 +5,7 @@ use crate::sandbox::env;
 use crate::sandbox::error::Error;
 use crate::sandbox::identity::Identity;
 use crate::sandbox::layer::Weakened;
+use crate::sandbox::protect::Protection;
 use crate::sandbox::scratch::Scratch;
 use crate::sandbox::seccomp::{self, Shared};
 use crate::sandbox::spec::{Access, Net, Spec};
@@ -26,6 +27,13 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
     if let Some(inject) = spec.inject.first() {
         let what = format!("showing other content at {}", inject.dest.display());
         return Err(Error::NeedsFull { what });
+    }
+    if let Some(denied) = spec.deny.first() {
+        // Rights add up along a path: Landlock can't take away below what it gives.
+        return Err(Error::NeedsFull { what: format!("denying {}", denied.display()) });
+    }
+    if spec.surface.bare_proc {
+        return Err(Error::NeedsFull { what: "a /proc of processes alone".into() });
     }
     let landlock_abi = sys::landlock_abi().min(spec.landlock_abi.unwrap_or(u32::MAX));
     if landlock_abi == 0 {
@@ -58,7 +66,8 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
     let environment = with_scratch(&spec.env, &scratch);
     let filter = |supervised| {
         seccomp::program(seccomp::Policy {
-            unix_sockets: false,
+            unix_sockets: spec.surface.unix_sockets,
+            ptrace: spec.surface.ptrace,
             shared: Some(Shared { supervised, landlock_abi }),
         })
     };
@@ -74,6 +83,8 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         host_files: Vec::new(),
         files: Vec::new(),
         own_etc: false,
+        protection: Protection::default(),
+        bare_proc: false,
         landlock,
         landlock_abi,
         seccomp: filter(true),

@@ -23,6 +23,9 @@ const EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 const ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 const EAFNOSUPPORT: u32 = libc::SECCOMP_RET_ERRNO | libc::EAFNOSUPPORT as u32;
 
+/// What a debugger does to the processes that it traces: fails with EPERM without [`Policy::ptrace`].
+const TRACING: &[Call] = &[calls::ptrace, calls::process_vm_readv, calls::process_vm_writev];
+
 /// Calls that fail with EPERM.
 const DENIED: &[Call] = &[
     // namespaces, mounts, roots
@@ -45,9 +48,6 @@ const DENIED: &[Call] = &[
     calls::request_key,
     calls::keyctl,
     // other processes' memory
-    calls::ptrace,
-    calls::process_vm_readv,
-    calls::process_vm_writev,
     calls::process_madvise,
     calls::process_mrelease,
     calls::kcmp,
@@ -128,6 +128,8 @@ const PROTOCOLS: [u32; 3] = [0, libc::IPPROTO_TCP as u32, libc::IPPROTO_UDP as u
 pub struct Policy {
     /// Whether new AF_UNIX sockets may be made. Off: a granted directory may hold a socket of the host.
     pub unix_sockets: bool,
+    /// Whether the command may trace its own processes. Off: nothing is traced.
+    pub ptrace: bool,
     /// Set in tier `landlock`, where the command shares the host's namespaces.
     pub shared: Option<Shared>,
 }
@@ -177,6 +179,11 @@ fn program_for(arch: Arch, policy: Policy) -> Vec<sock_filter> {
         }
         b.ret(EPERM);
     });
+    if !policy.ptrace {
+        for call in TRACING {
+            p.always(*call, EPERM);
+        }
+    }
     for call in DENIED {
         p.always(*call, EPERM);
     }

@@ -83,7 +83,7 @@ fn set_id_bits_are_refused_wherever_a_mode_goes() {
 
 #[test]
 fn an_allowed_unix_socket_is_the_only_difference_of_that_policy() {
-    let open = Policy { unix_sockets: true, shared: None };
+    let open = Policy { unix_sockets: true, ..Policy::default() };
     let unix = |policy| verdict(policy, Arch::HERE.audit(), libc::SYS_socket, [1, 1, 0, 0, 0, 0]);
     assert_eq!(unix(open), ALLOW);
     assert_eq!(unix(Policy::default()), EAFNOSUPPORT);
@@ -92,7 +92,7 @@ fn an_allowed_unix_socket_is_the_only_difference_of_that_policy() {
 
 /// The filter of tier `landlock` with a supervisor, on the newest Landlock.
 fn shared(landlock_abi: u32) -> Policy {
-    Policy { unix_sockets: false, shared: Some(Shared { supervised: true, landlock_abi }) }
+    Policy { shared: Some(Shared { supervised: true, landlock_abi }), ..Policy::default() }
 }
 
 const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
@@ -169,7 +169,7 @@ fn what_an_older_landlock_lacks_is_asked_about() {
 
 #[test]
 fn without_a_supervisor_of_its_own_a_filter_asks_nobody() {
-    let policy = Policy { unix_sockets: false, shared: Some(Shared { supervised: false, landlock_abi: 7 }) };
+    let policy = Policy { shared: Some(Shared { supervised: false, landlock_abi: 7 }), ..Policy::default() };
     for arch in [Arch::X86_64, Arch::Aarch64] {
         for instruction in program_for(arch, policy) {
             assert!(u32::from(instruction.code) != libc::BPF_RET | libc::BPF_K || instruction.k != ASK);

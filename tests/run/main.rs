@@ -1,0 +1,10 @@
+//! What a user of `jess run` relies on: paths, profiles, processes, limits, the report.
+//!
+//! For each thing that must not happen there is a control in the same test that shows it happening without the setting.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(missing_docs)]
+
+mod paths;
+mod profiles;
+mod support;

@@ -1,0 +1,75 @@
+//! Profiles.
+
+use crate::support::{JESS, Ran, World};
+use std::process::Command;
+
+#[test]
+fn a_profile_file_says_what_flags_say() {
+    let world = World::new();
+    world.file("project/data/f", "content");
+    world.file("project/data/.env", "secret");
+    world.file(
+        "p.toml",
+        "ro = ['project/data']\ndeny = ['project/data/.env']\nenv = ['A=1']\ncwd = 'project/data'\ntimeout = 30\n",
+    );
+    let profile = world.path("p.toml");
+    let ran = world.jess(&["--profile", profile.to_str().unwrap()], "pwd; cat f; echo $A; cat .env");
+    let data = world.path("project/data");
+    assert_eq!(ran.stdout, format!("{}\ncontent1\n", data.display()), "{ran:?}");
+}
+
+#[test]
+fn flags_come_on_top_of_a_profile() {
+    let world = World::new();
+    world.file("p.toml", "env = ['A=profile', 'B=profile']\n");
+    let profile = world.path("p.toml");
+    let options = ["--profile", profile.to_str().unwrap(), "--env", "A=flag"];
+    assert_eq!(world.jess(&options, "echo $A $B").ok(), "flag profile");
+}
+
+#[test]
+fn a_mistake_in_a_profile_stops_the_run_and_names_file_and_line() {
+    let world = World::new();
+    world.file("p.toml", "ro = []\nwritable = ['/']\n");
+    let ran = world.jess(&["--profile", world.path("p.toml").to_str().unwrap()], "echo ran");
+    assert!(ran.code == Some(64) && !ran.stdout.contains("ran"), "{ran:?}");
+    assert!(ran.stderr.contains("p.toml:2") && ran.stderr.contains("writable"), "{ran:?}");
+}
+
+#[test]
+fn a_profile_of_one_s_own_is_found_by_name() {
+    let world = World::new();
+    world.file("config/jess/profiles/mine.toml", "extends = 'debug'\nenv = ['WHO=mine']\n");
+    let mut command = Command::new(JESS);
+    command.args(["run", "--profile", "mine", "--", "sh", "-c", "echo $WHO"]);
+    command.env("XDG_CONFIG_HOME", world.path("config")).current_dir(world.path("project"));
+    assert_eq!(Ran::of(&mut command).ok(), "mine");
+}
+
+#[test]
+fn a_debugger_works_in_profile_debug_alone() {
+    let world = World::new();
+    let script = "gdb -batch -ex 'break main' -ex run -ex 'print argc * 42' ./m 2>&1 | tail -1";
+    let build = "echo 'int main(int argc, char **argv){return 0;}' > m.c && gcc -g m.c -o m";
+    world.jess(&["--rw", "."], build).ok();
+    assert_eq!(world.jess(&["--rw", ".", "--profile", "debug"], script).ok(), "$1 = 42");
+    assert_ne!(world.jess(&["--rw", "."], script).stdout.trim(), "$1 = 42", "control");
+}
+
+#[test]
+fn profile_target_run_has_local_sockets() {
+    let world = World::new();
+    let script = "python3 -c 'import socket as s; a = s.socket(s.AF_UNIX); a.bind(\"x\"); a.listen(); \
+                  b = s.socket(s.AF_UNIX); b.connect(\"x\"); print(\"met\")'";
+    assert_eq!(world.jess(&["--rw", ".", "--profile", "target_run"], script).ok(), "met");
+    assert_ne!(world.jess(&["--rw", "."], script).code, Some(0), "control");
+}
+
+#[test]
+fn profile_strict_shows_processes_alone_and_gives_no_input() {
+    let world = World::new();
+    let script =
+        "test -e /proc/meminfo && echo machine; test -e /proc/self/status && echo process; ulimit -n";
+    assert_eq!(world.jess(&["--profile", "strict"], script).ok(), "process\n1024");
+    assert_eq!(world.jess::<&str>(&[], script).ok(), "machine\nprocess\n4096", "control");
+}
