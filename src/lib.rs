@@ -6,6 +6,7 @@
 //! | [`untrusted`] | `Untrusted<T>`: text from outside, as a type |
 //! | [`exit`] | every exit code |
 //! | [`cli`] | one file per subcommand: arguments and printing |
+//! | [`config`] | the operator's configuration; a project's, which may only tighten |
 //! | [`trust`] | what a repository may not bring along |
 //! | [`scan`] | text → findings |
 //! | [`envelope`] | untrusted text towards a model |
@@ -21,6 +22,7 @@
 
 pub mod audit;
 pub mod cli;
+pub mod config;
 pub mod dispatch;
 pub mod egress;
 pub mod envelope;

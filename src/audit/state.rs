@@ -68,6 +68,55 @@ pub fn raise(dir: &Path, session: &str, label: &Label) -> Result<(), Error> {
     file.sync_data().map_err(io)
 }
 
+/// Most events counted for one session; more say nothing new.
+const COUNT_MAX: u64 = 64 * 1024;
+
+/// Counts a denial (`d`) or a result with findings (`f`) of a session, on disk when this returns.
+pub fn count(dir: &Path, session: &str, what: char) -> Result<(), Error> {
+    let counts = dir.join("counts");
+    let path = counts.join(session);
+    let io = |source| Error::Io { path: path.clone(), source };
+    let open = || {
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&path)
+    };
+    let mut file = match open() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&counts).map_err(io)?;
+            open().map_err(io)?
+        }
+        other => other.map_err(io)?,
+    };
+    if file.metadata().map_err(io)?.len() >= COUNT_MAX {
+        return Ok(());
+    }
+    file.write_all(&[what as u8]).map_err(io)
+}
+
+/// How many denials and results with findings a session met.
+pub fn counts(dir: &Path, session: &str) -> (usize, usize) {
+    let bytes = fs::read(dir.join("counts").join(session)).unwrap_or_default();
+    let of = |what: u8| bytes.iter().filter(|b| **b == what).count();
+    (of(b'd'), of(b'f'))
+}
+
+/// Takes a session's labels and counts away: a person's decision, never the hook's. Whether there were any.
+pub fn clear(dir: &Path, session: &str) -> Result<bool, Error> {
+    let mut any = false;
+    for path in [dir.join("sessions").join(session), dir.join("counts").join(session)] {
+        match fs::remove_file(&path) {
+            Ok(()) => any = true,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => return Err(Error::Io { path, source }),
+        }
+    }
+    Ok(any)
+}
+
 /// Sessions that have labels.
 pub fn sessions(dir: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(dir.join("sessions")) else { return Vec::new() };

@@ -3,12 +3,13 @@
 //! Exits 0 with one JSON document or nothing, or 2; never anything else. A panic, an event that cannot be read and the
 //! hook's own deadline all end in a denial.
 
+use crate::config::{Config, Places};
 use crate::exit::Exit;
 use crate::hook::{self, Answer, DEADLINE, Environment};
 use crate::policy::{Disk, World};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, mpsc};
 
 /// Stack of the thread that judges: deep but bounded nesting must not overflow it. Only touched pages cost memory.
@@ -17,6 +18,9 @@ const STACK: usize = 64 << 20;
 /// Judge one Claude Code hook event (JSON on standard input).
 #[derive(clap::Args)]
 pub struct Args {
+    /// A configuration file that counts before the operator's.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     action: Option<Action>,
 }
@@ -38,7 +42,7 @@ enum Action {
 /// Runs the command.
 pub fn run(args: Args) -> Exit {
     match args.action {
-        None => judge(),
+        None => judge(args.config),
         Some(Action::BashAllowlist(args)) => guarded(|| super::allowlist::bash(&args)),
         Some(Action::WebfetchAllowlist(args)) => guarded(|| super::allowlist::webfetch(&args)),
         Some(Action::Exec { command }) => hook::exec::run(&command),
@@ -51,7 +55,8 @@ fn guarded(hook: impl FnOnce() -> Exit) -> Exit {
 }
 
 /// Reads one event, answers it.
-pub fn judge() -> Exit {
+pub fn judge(config: Option<PathBuf>) -> Exit {
+    let process = Process { config };
     std::panic::set_hook(Box::new(|_| {}));
     let known = Arc::new(Mutex::new(String::new()));
     let (send, receive) = mpsc::channel();
@@ -61,7 +66,7 @@ pub fn judge() -> Exit {
             let mut stdin = Vec::new();
             let limit = hook::event::MAX as u64 + 1;
             match std::io::stdin().lock().take(limit).read_to_end(&mut stdin) {
-                Ok(_) => hook::answer_noting(&stdin, &Process, &|name| {
+                Ok(_) => hook::answer_noting(&stdin, &process, &|name| {
                     if let Ok(mut known) = noted.lock() {
                         name.clone_into(&mut known);
                     }
@@ -101,7 +106,11 @@ fn give(answer: &Answer) -> Exit {
 }
 
 /// This process.
-struct Process;
+#[derive(Default)]
+struct Process {
+    /// A configuration file named on the command line.
+    config: Option<PathBuf>,
+}
 
 impl Environment for Process {
     fn var(&self, name: &str) -> Option<String> {
@@ -124,6 +133,11 @@ impl Environment for Process {
 
     fn now(&self) -> u64 {
         std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
+    }
+
+    fn config(&self, home: &Path, project: &Path) -> Arc<Config> {
+        let places = Places { flag: self.config.clone(), ..Places::of(&|n| self.var(n), home, project) };
+        Arc::new(crate::config::load(&places))
     }
 
     fn jess(&self) -> PathBuf {

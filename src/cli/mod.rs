@@ -10,6 +10,7 @@ macro_rules! say {
 
 mod allowlist;
 pub mod check;
+mod config;
 mod dispatch;
 mod drill;
 mod explain;
@@ -21,6 +22,7 @@ mod rpc;
 mod rules;
 mod run;
 mod seal;
+mod session;
 mod status;
 mod trust;
 mod why;
@@ -41,6 +43,8 @@ enum Command {
     Check(check::Args),
     Rules(rules::Args),
     Explain(explain::Args),
+    Config(config::Args),
+    Session(session::Args),
     Hook(hook::Args),
     Gate(gate::Args),
     Fetch(fetch::Args),
@@ -60,7 +64,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     let args: Vec<std::ffi::OsString> = args.into_iter().collect();
     // The hook runs at every tool call: it pays for neither the argument parser nor the logger.
     if args.len() == 2 && args.get(1).is_some_and(|a| a == "hook") {
-        return hook::judge();
+        return hook::judge(None);
     }
     init_logging();
     // The client takes any status but 2 for a fault that blocks nothing.
@@ -71,6 +75,8 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Rules(args) => rules::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Fetch(args) => fetch::run(args),
+            Command::Config(args) => config::run(args),
+            Command::Session(args) => session::run(args),
             Command::Hook(args) => hook::run(args),
             Command::Gate(args) => gate::run(args),
             Command::Seal(args) => seal::run(args),

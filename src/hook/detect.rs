@@ -14,15 +14,13 @@ pub struct Findings {
 
 /// Most rules named.
 pub const RULES_MAX: usize = 12;
-/// Confidence from which a critical finding withholds the text.
-const WITHHOLD: f32 = 0.9;
 
-/// Scans `text`; linear in its length.
-pub fn look(text: &str) -> Findings {
+/// Scans `text`; linear in its length. A finding of at least this severity and confidence withholds it.
+pub fn look(text: &str, withhold: (Severity, f32)) -> Findings {
     let mut out = Findings::default();
     for finding in Engine::builtin().scan(&Untrusted::new(text)) {
         let rule = finding.rule.to_string();
-        out.withhold |= finding.severity == Severity::Critical && finding.confidence >= WITHHOLD;
+        out.withhold |= finding.severity >= withhold.0 && finding.confidence >= withhold.1;
         if out.rules.len() < RULES_MAX && !out.rules.contains(&rule) {
             out.rules.push(rule);
         }

@@ -4,6 +4,7 @@
 //! value, a missing field and a timeout all let the call run. So [`answer`] gives exactly one JSON document or nothing,
 //! and every fault on the way to it is a denial. `cli::hook` keeps the deadline and catches panics.
 
+mod batch;
 pub mod detect;
 pub mod event;
 pub mod exec;
@@ -13,12 +14,14 @@ mod session;
 
 pub use managed::managed_settings;
 
+use crate::config::Config;
 use crate::envelope::Envelope;
 use crate::policy::{self, Decision, Scope, Verdict, World};
 use event::Event;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The hook's own deadline: far below [`managed::CLIENT_TIMEOUT_S`], so that the denial arrives before the client gives up.
@@ -41,6 +44,10 @@ pub trait Environment {
     /// Seconds since 1970, UTC.
     fn now(&self) -> u64 {
         0
+    }
+    /// The configuration for a home and a project.
+    fn config(&self, _home: &Path, _project: &Path) -> Arc<Config> {
+        Arc::default()
     }
 }
 
@@ -127,11 +134,16 @@ struct Session<'a> {
     env: &'a dyn Environment,
     scope: Scope,
     attended: bool,
+    config: Arc<Config>,
 }
 
 impl<'a> Session<'a> {
     fn new(event: &'a Event, env: &'a dyn Environment) -> Session<'a> {
-        Session { event, env, scope: scope(event, env), attended: attended(env) }
+        let mut scope = scope(event, env);
+        let config = env.config(&scope.home, &scope.project);
+        scope.custom = Arc::clone(&config.custom);
+        let attended = attended(env) && !config.unattended;
+        Session { event, env, scope, attended, config }
     }
 
     /// Whether jess dispatched this session over hostile material.
@@ -146,11 +158,10 @@ impl<'a> Session<'a> {
             "PermissionRequest" => self.permission_request(),
             "PostToolUse" => self.after(),
             "PostToolUseFailure" => self.failed(),
+            "PostToolBatch" => self.batch(),
             "UserPromptSubmit" => self.prompt(),
             "ConfigChange" => self.config_change(),
-            "SessionStart" | "SubagentStart" if self.dispatched() => {
-                Answer::say(context(self.event.name(), &Envelope::new().priming()))
-            }
+            "SessionStart" | "SubagentStart" => self.start(),
             name if event::ALL.contains(&name) => Answer::silent(),
             // An event of a later client: whatever names a tool is judged, and can only be blocked by exit 2.
             _ if !self.event.tool().is_empty() => {
@@ -165,18 +176,34 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// In a dispatched session the rule about sealed blocks; what is wrong with the configuration, for the person.
+    fn start(&self) -> Answer {
+        let mut out = Map::new();
+        if self.dispatched() {
+            if let Value::Object(o) = context(self.event.name(), &Envelope::new().priming()) {
+                out = o;
+            }
+        }
+        if self.event.name() == "SessionStart" && !self.config.problems.is_empty() {
+            let all: Vec<String> = self.config.problems.iter().take(8).map(ToString::to_string).collect();
+            let text = format!("jess: the configuration has faults: {}", all.join(" | "));
+            out.insert("systemMessage".into(), crate::sanitise::escape(&text, false).into());
+        }
+        if out.is_empty() { Answer::silent() } else { Answer::say(Value::Object(out)) }
+    }
+
     /// The policy's verdict; a question nobody is there to answer is a denial.
     fn judge(&self) -> Decision {
-        let (seen, reaches) =
-            policy::judge_reaching(self.event.tool(), self.event.input(), &self.scope, self.env.world());
-        let seen = if reaches { seen.or(self.triangle()) } else { seen };
-        match seen.verdict {
+        let seen = policy::look(self.event.tool(), self.event.input(), &self.scope, self.env.world());
+        let decision = self.scope.custom.sharpened(seen.decision);
+        let decision = if seen.reaches { decision.or(self.triangle()) } else { decision };
+        match decision.verdict {
             Verdict::Ask if !self.attended => Decision {
                 verdict: Verdict::Deny,
-                reason: format!("{} Nobody is there to agree in an unattended session.", seen.reason),
-                ..seen
+                reason: format!("{} Nobody is there to agree in an unattended session.", decision.reason),
+                ..decision
             },
-            _ => seen,
+            _ => decision,
         }
     }
 
@@ -184,6 +211,15 @@ impl<'a> Session<'a> {
         let input = self.event.input();
         if !input.is_object() || self.event.tool().is_empty() {
             return Answer::fault("PreToolUse", "the event has no tool or no input");
+        }
+        if let Some(stopped) = self.needs_human() {
+            self.record(&stopped);
+            let mut document = decision("PreToolUse", stopped.verdict, &stopped.reason);
+            if let (Verdict::Deny, Some(o)) = (stopped.verdict, document.as_object_mut()) {
+                o.insert("continue".into(), false.into());
+                o.insert("stopReason".into(), stopped.reason.into());
+            }
+            return Answer::say(document);
         }
         let seen = self.judge();
         self.record(&seen);
@@ -248,13 +284,14 @@ impl<'a> Session<'a> {
         }
         let Some(response) = self.event.get("tool_response") else { return Answer::silent() };
         let Some(origin) = self.outside() else { return Answer::silent() };
-        let mut seen = seal::Seen::default();
+        let mut seen = seal::Seen::new(self.config.withhold);
         let Some(sealed) = seal::response(tool, &origin, response, &mut seen) else {
             return Answer::silent();
         };
         self.record_sealed(&seen);
         let mut out = json!({ "hookEventName": "PostToolUse", "updatedToolOutput": sealed });
         if let (Some(note), Some(object)) = (seen.note(), out.as_object_mut()) {
+            object.insert("classifierContext".into(), note.clone().into());
             object.insert("additionalContext".into(), note.into());
         }
         Answer::say(json!({ "hookSpecificOutput": out }))
@@ -282,6 +319,10 @@ impl<'a> Session<'a> {
             "Agent" | "Task" | "Monitor" | "BashOutput" | "TaskOutput" if self.dispatched() => {
                 Some(String::new())
             }
+            // Elsewhere what a fetcher printed: the page, not the developer's own files.
+            "Bash" | "Monitor" => {
+                policy::look(tool, input, &self.scope, self.env.world()).prints_outside.then(String::new)
+            }
             _ => None,
         }
     }
@@ -298,20 +339,14 @@ impl<'a> Session<'a> {
         meanings.iter().any(within).then(|| path.to_owned())
     }
 
-    /// The output of a failed call cannot be replaced; the model is at least told what it is.
+    /// The output of a failed call cannot be replaced, only kept from the model with the whole batch (see `batch`); the
+    /// model is at least told what it is.
     fn failed(&self) -> Answer {
         let Some(error) = self.event.text("error") else { return Answer::silent() };
         if self.outside().is_none() {
             return Answer::silent();
         }
-        let findings = detect::look(seal::cut(error, seal::TEXT_MAX));
-        if findings.withhold && self.dispatched() {
-            let why = format!(
-                "a failing call brought in text that must not be obeyed ({})",
-                findings.rules.join(", ")
-            );
-            return Answer::say(json!({ "continue": false, "stopReason": why }));
-        }
+        let findings = detect::look(seal::cut(error, seal::TEXT_MAX), self.config.withhold);
         if findings.rules.is_empty() && !self.dispatched() {
             return Answer::silent();
         }
@@ -327,7 +362,7 @@ impl<'a> Session<'a> {
         if !prompt.trim_start().starts_with("<task-notification>") {
             return Answer::silent();
         }
-        let findings = detect::look(seal::cut(prompt, seal::TEXT_MAX));
+        let findings = detect::look(seal::cut(prompt, seal::TEXT_MAX), self.config.withhold);
         if findings.withhold {
             return Answer::say(block("A background task's result was withheld because of what it holds."));
         }
@@ -397,5 +432,6 @@ fn scope(event: &Event, env: &dyn Environment) -> Scope {
         scratch: scratch.iter().map(|s| world.resolve(s)).collect(),
         env: env.vars(),
         untrusted_root: env.var("JESS_UNTRUSTED_ROOT").and_then(absolute),
+        ..Scope::default()
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::envelope;
 use crate::gate;
+use crate::scan::Severity;
 use crate::untrusted::Untrusted;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 pub const TEXT_MAX: usize = 1 << 20;
 
 /// What sealing found, for the model and the audit trail.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 pub struct Seen {
     /// Rules that matched, without repetition.
     pub rules: Vec<String>,
@@ -22,9 +23,22 @@ pub struct Seen {
     pub withheld: usize,
     /// Bytes that came in.
     pub bytes: usize,
+    /// Severity and confidence from which a text is withheld.
+    pub withhold: (Severity, f32),
+}
+
+impl Default for Seen {
+    fn default() -> Seen {
+        Seen::new(crate::config::Config::default().withhold)
+    }
 }
 
 impl Seen {
+    /// Nothing seen yet.
+    pub fn new(withhold: (Severity, f32)) -> Seen {
+        Seen { rules: Vec::new(), secrets: 0, withheld: 0, bytes: 0, withhold }
+    }
+
     /// One sentence for the model; `None` when there is nothing to tell.
     pub fn note(&self) -> Option<String> {
         if self.rules.is_empty() && self.secrets == 0 {
@@ -47,7 +61,7 @@ pub fn text(text: &str, tool: &str, origin: &str, seen: &mut Seen) -> String {
         return text.to_owned();
     }
     let kept = cut(text, TEXT_MAX);
-    let findings = super::detect::look(kept);
+    let findings = super::detect::look(kept, seen.withhold);
     for f in &findings.rules {
         if !seen.rules.contains(f) {
             seen.rules.push(f.clone());

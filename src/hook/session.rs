@@ -8,6 +8,9 @@ use crate::audit::state::{self, Label};
 use crate::audit::{Error, Log, Record};
 use crate::policy::{Decision, Verdict};
 
+/// The rule that holds a session for a person.
+const NEEDS_HUMAN: &str = "session.needs_human";
+
 impl Session<'_> {
     /// What the labels say to a call that reaches out of the machine.
     pub(super) fn triangle(&self) -> Decision {
@@ -44,13 +47,12 @@ impl Session<'_> {
             matches!(tool, "Bash" | "Monitor" | "WebFetch" | "WebSearch" | "Read" | "Edit" | "Grep")
                 || tool.starts_with("mcp__");
         if may_matter {
-            let (seen, reaches) =
-                crate::policy::judge_reaching(tool, self.event.input(), &self.scope, self.env.world());
+            let seen = crate::policy::look(tool, self.event.input(), &self.scope, self.env.world());
             // The call ran, so a person agreed to it.
-            if seen.rule.starts_with("secret.") {
-                legs.push(('B', format!("{tool}: {}", seen.reason)));
+            if seen.decision.rule.starts_with("secret.") {
+                legs.push(('B', format!("{tool}: {}", seen.decision.reason)));
             }
-            if reaches {
+            if seen.reaches {
                 legs.push(('C', tool.to_owned()));
                 if tool == "Bash" {
                     legs.push(('A', "Bash that talks to another machine".to_owned()));
@@ -78,6 +80,43 @@ impl Session<'_> {
             Verdict::None => "none",
         };
         self.append(verdict, seen.rule, &seen.reason);
+        if seen.verdict == Verdict::Deny && seen.rule != NEEDS_HUMAN {
+            self.count('d');
+        }
+    }
+
+    pub(super) fn record_stop(&self, why: &str) {
+        self.append("deny", "result.unsealed", why);
+        self.count('f');
+    }
+
+    /// Counts a denial or a result with findings towards the session's limits.
+    fn count(&self, what: char) {
+        if let Some(dir) = self.env.state()
+            && let Err(why) = state::count(&dir, &self.event.session(), what)
+        {
+            eprintln!("jess: {why}");
+        }
+    }
+
+    /// The verdict on every call of a session that has met too many denials or findings: a person has to look at it.
+    pub(super) fn needs_human(&self) -> Option<Decision> {
+        let dir = self.env.state()?;
+        let (denials, findings) = state::counts(&dir, &self.event.session());
+        let over = |n: usize, most: Option<u32>| most.is_some_and(|m| n >= m as usize);
+        if !over(denials, self.config.denials_max) && !over(findings, self.config.findings_max) {
+            return None;
+        }
+        let reason = format!(
+            "This session needs a person: it met {denials} denials and {findings} results with findings. After a look at \
+             `jess log --session {id}`, the person lifts this with `jess session clear {id} --reason TEXT`.",
+            id = self.event.session()
+        );
+        Some(if self.attended {
+            Decision::ask(NEEDS_HUMAN, reason)
+        } else {
+            Decision::deny(NEEDS_HUMAN, reason)
+        })
     }
 
     pub(super) fn record_sealed(&self, seen: &seal::Seen) {
@@ -89,6 +128,9 @@ impl Session<'_> {
             seen.rules.join(" ")
         );
         self.append("sealed", "", &reason);
+        if !seen.rules.is_empty() {
+            self.count('f');
+        }
     }
 
     fn append(&self, verdict: &str, rule: &str, reason: &str) {

@@ -141,7 +141,7 @@ fn value(key: &str, text: &str, is_key: bool, uses: &Uses, scope: &Scope, world:
         return if text.trim().contains(char::is_whitespace) {
             Decision::SILENT
         } else {
-            web::fetch(text, web::Fetcher::Tool)
+            web::fetch(text, web::Fetcher::Tool, &scope.custom)
         };
     }
     let path_key = [

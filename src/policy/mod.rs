@@ -8,8 +8,10 @@
 //! [`Verdict::Deny`], with a reason that says which bound.
 
 pub mod allowlist;
+pub mod custom;
 pub(crate) mod mcp;
 pub mod paths;
+pub mod restricted;
 pub mod rule_of_two;
 pub mod shell;
 pub(crate) mod tools;
@@ -19,8 +21,9 @@ pub mod world;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-pub use tools::{judge, judge_reaching};
+pub use tools::{judge, look};
 pub use world::{Disk, Kind, World};
 
 /// What to do with a tool call. Ordered: a later one is stricter.
@@ -84,6 +87,8 @@ pub struct Scope {
     pub env: BTreeMap<String, String>,
     /// Material under analysis (`JESS_UNTRUSTED_ROOT`); scripts below it are as untrusted as a download.
     pub untrusted_root: Option<PathBuf>,
+    /// What the operator, the machine and the project add.
+    pub custom: Arc<custom::Custom>,
 }
 
 /// A tool's input, as the client sent it.

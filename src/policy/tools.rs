@@ -1,7 +1,7 @@
 //! The client's own tools: what each one's input means.
 
 use super::world::Kind;
-use super::{Decision, Scope, World, mcp, paths, shell, web};
+use super::{Decision, Scope, Verdict, World, mcp, paths, shell, web};
 use serde_json::Value;
 use std::path::Path;
 
@@ -30,22 +30,32 @@ const INNER: &[&str] = &[
     "SendMessage",
 ];
 
-/// [`judge`], and whether the call can make something leave the machine or change something outside it.
-pub fn judge_reaching(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> (Decision, bool) {
+/// [`judge`], and where the call reaches.
+pub fn look(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> shell::Seen {
     match (tool, input.get("command").and_then(Value::as_str)) {
         ("Bash" | "Monitor" | "PowerShell", Some(line)) if !line.is_empty() && !line.contains('\0') => {
-            let (seen, reaches) = shell::judge_reaching(line, scope, world);
-            (seen.or(unsandboxed(input)), reaches)
+            let mut seen = shell::look(line, scope, world);
+            seen.decision = scope.custom.tool(tool, input).or(seen.decision).or(unsandboxed(input));
+            seen
         }
         _ => {
-            let reaches = matches!(tool, "WebFetch" | "WebSearch") || tool.starts_with("mcp__");
-            (judge(tool, input, scope, world), reaches)
+            let outside = matches!(tool, "WebFetch" | "WebSearch") || tool.starts_with("mcp__");
+            let decision = judge(tool, input, scope, world);
+            shell::Seen { decision, reaches: outside, prints_outside: outside }
         }
     }
 }
 
 /// What may be said about a call of `tool` with `input`.
 pub fn judge(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decision {
+    let named = scope.custom.tool(tool, input);
+    if named.verdict == Verdict::Deny {
+        return named;
+    }
+    built_in(tool, input, scope, world).or(named)
+}
+
+fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decision {
     match tool {
         "Bash" | "Monitor" | "PowerShell" => command(tool, input, scope, world),
         "Read" => required(tool, input, "file_path", |p| read(p, scope, world)),
@@ -65,7 +75,7 @@ pub fn judge(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Dec
         "LS" => required(tool, input, "path", |_| Decision::SILENT),
         "Glob" => glob(input, scope, world),
         "Grep" => grep(input, scope, world),
-        "WebFetch" => required(tool, input, "url", |u| web::fetch(u, web::Fetcher::Tool)),
+        "WebFetch" => required(tool, input, "url", |u| web::fetch(u, web::Fetcher::Tool, &scope.custom)),
         "WebSearch" => required(tool, input, "query", |q| {
             if mcp::holds_secret(q) {
                 Decision::deny("web.secret", "The search holds something shaped like a credential.")
@@ -73,7 +83,7 @@ pub fn judge(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Dec
                 Decision::SILENT
             }
         }),
-        "Agent" | "Task" | "Workflow" => agent(input),
+        "Agent" | "Task" | "Workflow" => agent(input, scope),
         _ if INNER.contains(&tool) => Decision::SILENT,
         _ => mcp::judge(tool, input, scope, world),
     }
@@ -255,7 +265,14 @@ fn grep(input: &Value, scope: &Scope, world: &dyn World) -> Decision {
     Decision::SILENT
 }
 
-fn agent(input: &Value) -> Decision {
+fn agent(input: &Value, scope: &Scope) -> Decision {
+    let kind = input.get("subagent_type").and_then(Value::as_str).unwrap_or("general-purpose");
+    let asked = scope.custom.agent(kind);
+    asked.or(mode_of(input))
+}
+
+/// A subagent without permission checks.
+fn mode_of(input: &Value) -> Decision {
     match input.get("mode").or_else(|| input.get("permission_mode")).or_else(|| input.get("permissionMode")) {
         Some(Value::String(m))
             if m.to_lowercase().contains("bypass") || m.to_lowercase().contains("skip") =>

@@ -1,6 +1,6 @@
 //! Addresses: what a fetch may reach, and what an address may carry out.
 
-use super::Decision;
+use super::{Decision, custom::Custom};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
@@ -66,7 +66,7 @@ const COLLECTORS: &[&str] = &[
 ];
 
 /// What may be said about fetching `address`.
-pub fn fetch(address: &str, by: Fetcher) -> Decision {
+pub fn fetch(address: &str, by: Fetcher, custom: &Custom) -> Decision {
     let text = address.trim();
     let url = match Url::parse(text) {
         Ok(url) => url,
@@ -88,7 +88,15 @@ pub fn fetch(address: &str, by: Fetcher) -> Decision {
             _ => Decision::SILENT,
         };
     }
-    let mut answer = host(&url, by);
+    let name = url.host_str().unwrap_or_default().trim_end_matches('.').to_lowercase();
+    let own_loopback = by == Fetcher::Command && matches!(name.as_str(), "localhost" | "127.0.0.1" | "[::1]");
+    let mut answer = match custom.host(&name).filter(|_| !own_loopback) {
+        Some(denied) => denied,
+        None => host(&url, by),
+    };
+    if matches!(answer.rule, "web.private" | "web.literal") && custom.is_private(&name) {
+        answer = Decision::SILENT;
+    }
     if !url.username().is_empty() || url.password().is_some() {
         answer = answer
             .or(Decision::ask("web.userinfo", "The address carries a user name or password. Leave it out."));
@@ -321,7 +329,7 @@ mod tests {
             "http://[64:ff9b::a9fe:a9fe]/",
             "ht!tp:///[::",
         ] {
-            assert!(fetch(a, Fetcher::Tool).verdict >= Verdict::Ask, "{a}");
+            assert!(fetch(a, Fetcher::Tool, &Custom::default()).verdict >= Verdict::Ask, "{a}");
         }
     }
 
@@ -334,8 +342,11 @@ mod tests {
             "https://github.com/a/b/commit/0123456789abcdef0123456789abcdef01234567",
             "https://a1b2c3.cloudfront.net/app.js",
         ] {
-            assert_eq!(fetch(a, Fetcher::Tool), Decision::SILENT, "{a}");
+            assert_eq!(fetch(a, Fetcher::Tool, &Custom::default()), Decision::SILENT, "{a}");
         }
-        assert_eq!(fetch("http://localhost:3000/health", Fetcher::Command), Decision::SILENT);
+        assert_eq!(
+            fetch("http://localhost:3000/health", Fetcher::Command, &Custom::default()),
+            Decision::SILENT
+        );
     }
 }

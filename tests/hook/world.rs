@@ -1,15 +1,19 @@
 //! A project and a home with planted secrets, and one call of the hook in it.
 
+use jess::config::Config;
 use jess::hook::{self, Environment};
 use jess::policy::{Disk, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Directories of one test. They lie under the build directory, since `/tmp` counts as scratch space.
 pub struct Place {
-    root: tempfile::TempDir,
+    pub root: tempfile::TempDir,
+    /// Denials after which the session needs a person.
+    pub denials_max: Option<u32>,
 }
 
 const FILES: &[(&str, &str)] = &[
@@ -62,7 +66,7 @@ impl Place {
         // Not below /tmp, which the policy takes for scratch; cargo makes the folder only when it builds.
         fs::create_dir_all(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let root = tempfile::Builder::new().prefix("hook-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let place = Place { root };
+        let place = Place { root, denials_max: None };
         for (path, text) in FILES {
             place.write(path, text);
         }
@@ -123,13 +127,14 @@ impl Place {
         for (k, v) in more {
             vars.insert((*k).into(), (*v).into());
         }
-        hook::answer(event, &Fixed { vars, state: self.path("state/jess") })
+        hook::answer(event, &Fixed { vars, state: self.path("state/jess"), denials_max: self.denials_max })
     }
 }
 
 struct Fixed {
     vars: BTreeMap<String, String>,
     state: PathBuf,
+    denials_max: Option<u32>,
 }
 
 impl Environment for Fixed {
@@ -151,6 +156,11 @@ impl Environment for Fixed {
 
     fn now(&self) -> u64 {
         1_700_000_000
+    }
+
+    fn config(&self, _home: &Path, _project: &Path) -> Arc<Config> {
+        // Hundreds of denials in one session are what these tests are about.
+        Arc::new(Config { denials_max: self.denials_max, findings_max: None, ..Config::default() })
     }
 
     fn jess(&self) -> PathBuf {

@@ -1,12 +1,25 @@
 //! What must not be written: what runs or is obeyed later, what belongs to the system or to somebody else.
 
 use super::names::{AGENT_DIRS, AGENT_NAMES, HOME_DIRS, HOME_STARTUP, RUNS_NAMES};
-use super::{Protected, fold, parts};
+use super::{Protected, fold, is_scratch, parts};
 use crate::policy::Scope;
+use crate::policy::custom::core;
 use std::path::Path;
 
-/// What a write to `path` (as [`meanings`] gives it) would change that it must not, if anything.
+/// What a write to `path` (as [`super::meanings`] gives it) would change that it must not, if anything.
 pub fn protected(path: &Path, scope: &Scope) -> Option<Protected> {
+    let custom = &scope.custom;
+    if custom.outside_write(path, is_scratch(path, scope)) {
+        return Some("outside the places that the configuration lets be written");
+    }
+    if custom.protected.fit(path) {
+        return Some("protected by the configuration");
+    }
+    built_in(path, scope).filter(|_| core(path) || !custom.protected_except.fit(path))
+}
+
+/// What the built-in policy protects.
+fn built_in(path: &Path, scope: &Scope) -> Option<Protected> {
     let folded = parts(path);
     let refs: Vec<&str> = folded.iter().map(String::as_str).collect();
     let name = *refs.last()?;

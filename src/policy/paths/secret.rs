@@ -1,13 +1,26 @@
 //! What a secret is, by name and by place.
 
 use super::names::{SECRET_DIRS, SECRET_ENDS, SECRET_NAMES, SECRET_TAILS, TEMPLATE_ENDS};
-use super::{Secret, parts};
+use super::{Secret, is_scratch, parts};
 use crate::policy::Scope;
+use crate::policy::custom::core;
 use crate::policy::world::{Kind, World};
 use std::path::{Path, PathBuf};
 
-/// Whether reading `path` (as [`meanings`] gives it) reads a secret, and what kind.
+/// Whether reading `path` (as [`super::meanings`] gives it) reads a secret or what lies outside the scopes, and what kind.
 pub fn secret(path: &Path, scope: &Scope) -> Option<Secret> {
+    let custom = &scope.custom;
+    if custom.outside_read(path, is_scratch(path, scope)) {
+        return Some("outside the places that the configuration lets be read");
+    }
+    if custom.secret.fit(path) {
+        return Some("a secret by the configuration");
+    }
+    built_in(path, scope).filter(|_| core(path) || !custom.secret_except.fit(path))
+}
+
+/// What the built-in policy takes for a secret.
+fn built_in(path: &Path, scope: &Scope) -> Option<Secret> {
     let parts = parts(path);
     let name = parts.last()?.as_str();
     let refs: Vec<&str> = parts.iter().map(String::as_str).collect();

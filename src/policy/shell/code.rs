@@ -155,7 +155,7 @@ impl Machine<'_> {
         self.reaches |= network;
         if network && inline {
             for l in literals.iter().filter(|l| l.starts_with("http://") || l.starts_with("https://")) {
-                self.find(web::fetch(l, web::Fetcher::Command));
+                self.find(web::fetch(l, web::Fetcher::Command, &self.scope.custom));
             }
             let gathers = has(&[
                 "os.walk",

@@ -91,6 +91,7 @@ impl<'a> Machine<'a> {
     }
 
     pub fn find(&mut self, one: Decision) {
+        let one = self.scope.custom.tuned(one);
         self.found = std::mem::take(&mut self.found).or(one);
     }
 

@@ -165,7 +165,11 @@ impl Machine<'_> {
                 format!("The command opens a raw connection to {host}. A person has to agree."),
             );
         } else {
-            self.find(web::fetch(&format!("http://{host}:{port}/"), web::Fetcher::Command));
+            self.find(web::fetch(
+                &format!("http://{host}:{port}/"),
+                web::Fetcher::Command,
+                &self.scope.custom,
+            ));
         }
         true
     }

@@ -47,16 +47,28 @@ use super::{Decision, Scope, World};
 use value::{Taint, Val};
 
 pub use data::destructive_sql;
+pub use expand::secret_variable;
 pub use search::seeks_secrets;
 pub use value::glob_matches;
 
-/// What may be said about running `command` with bash. Time and memory are bounded by [`limits`].
-pub fn judge(command: &str, scope: &Scope, world: &dyn World) -> Decision {
-    judge_reaching(command, scope, world).0
+/// What the policy knows of a command.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// What is said about it.
+    pub decision: Decision,
+    /// Whether it talks to another machine.
+    pub reaches: bool,
+    /// Whether it prints what comes from another machine.
+    pub prints_outside: bool,
 }
 
-/// [`judge`], and whether the command talks to another machine.
-pub fn judge_reaching(command: &str, scope: &Scope, world: &dyn World) -> (Decision, bool) {
+/// What may be said about running `command` with bash. Time and memory are bounded by [`limits`].
+pub fn judge(command: &str, scope: &Scope, world: &dyn World) -> Decision {
+    look(command, scope, world).decision
+}
+
+/// [`judge`], and where the command reaches.
+pub fn look(command: &str, scope: &Scope, world: &dyn World) -> Seen {
     if command.len() > limits::PROGRAM {
         let denied = Decision::deny(
             "shell.bound",
@@ -65,7 +77,7 @@ pub fn judge_reaching(command: &str, scope: &Scope, world: &dyn World) -> (Decis
                 limits::PROGRAM
             ),
         );
-        return (denied, true);
+        return Seen { decision: denied, reaches: true, prints_outside: true };
     }
     let mut machine = eval::Machine::new(scope, world);
     let plain = command.replace("\r\n", "\n");
@@ -73,5 +85,13 @@ pub fn judge_reaching(command: &str, scope: &Scope, world: &dyn World) -> (Decis
     if out.taint.any(Taint::ENV) {
         machine.ask("secret.env", "The command prints variables of the environment that hold credentials. Name the one harmless variable you need.");
     }
-    (machine.found, machine.reaches)
+    let allowed = match &scope.custom.restricted {
+        Some(restricted) => restricted.judge(command, scope, world),
+        None => Decision::SILENT,
+    };
+    Seen {
+        decision: allowed.or(machine.found),
+        reaches: machine.reaches,
+        prints_outside: out.taint.any(Taint::NET),
+    }
 }

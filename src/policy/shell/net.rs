@@ -200,7 +200,7 @@ impl Machine<'_> {
             return;
         }
         let plain = text.replace(HOLE, "x");
-        self.find(web::fetch(&plain, Fetcher::Command));
+        self.find(web::fetch(&plain, Fetcher::Command, &self.scope.custom));
     }
 
     pub(super) fn sends(&mut self, sent: Taint, own: bool, base: &str) {

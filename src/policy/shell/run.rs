@@ -88,6 +88,9 @@ impl Machine<'_> {
         {
             base = real;
         }
+        let refs: Vec<&str> = args.iter().map(|a| a.text.as_str()).collect();
+        let custom = self.scope.custom.command(&base, &refs);
+        self.find(custom);
         if name.text.contains('/') {
             if let Some(out) = self.script(name, args, stdin) {
                 return out;
