@@ -1,7 +1,6 @@
 //! `jess dispatch`: an agent over a hostile repository, with only the result coming back.
 
 use crate::dispatch::{self, Error, Request};
-use crate::egress::HostRule;
 use crate::exit::Exit;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,9 +15,8 @@ pub struct Args {
     /// An existing directory outside the target for what the agent writes and for the report
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Let the run reach this host (may be repeated); without it, only the model
-    #[arg(long, value_name = "HOST[:PORT]")]
-    net: Vec<HostRule>,
+    #[command(flatten)]
+    net: super::net::NetArgs,
     /// Accept the agent configuration that the target brings along, for this run
     #[arg(long)]
     trust_repo: bool,
@@ -38,7 +36,7 @@ pub fn run(args: Args) -> Exit {
     let request = Request {
         repo: args.repo,
         out: args.out.clone(),
-        net: args.net,
+        reach: args.net.reach(),
         trust_repo: args.trust_repo,
         untrusted: args.untrusted,
         timeout: args.timeout,

@@ -1,7 +1,7 @@
 //! `jess fetch`: one page from outside, as sealed text.
 
+use crate::egress::Config;
 use crate::egress::fetch::{FetchError, FetchOptions, Page, fetch};
-use crate::egress::{Config, HostRule};
 use crate::envelope;
 use crate::exit::Exit;
 use crate::scan::Engine;
@@ -14,9 +14,8 @@ use std::time::Duration;
 pub struct Args {
     /// Page to fetch
     url: String,
-    /// Host that may be reached, HOST[:PORT] or *.HOST; without any, every public host
-    #[arg(long, value_name = "HOST")]
-    net: Vec<HostRule>,
+    #[command(flatten)]
+    net: super::net::NetArgs,
     /// Fetch plain http too
     #[arg(long)]
     allow_http: bool,
@@ -33,7 +32,8 @@ pub struct Args {
 
 /// Fetches and prints.
 pub fn run(args: Args) -> Exit {
-    let config = Config { allow_hosts: args.net, extra_roots: args.cacert, ..Config::default() };
+    let mut config = Config { extra_roots: args.cacert, ..Config::default() };
+    args.net.reach().add_to(&mut config);
     let options = FetchOptions {
         max_bytes: args.max_bytes,
         time: Duration::from_secs(args.timeout),

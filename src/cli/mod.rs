@@ -18,6 +18,7 @@ mod fetch;
 mod gate;
 mod hook;
 mod log;
+mod net;
 mod rpc;
 mod rules;
 mod run;

@@ -1,5 +1,7 @@
 //! `jess run`: any command in the sandbox.
 
+use crate::dispatch::{Reach, network};
+use crate::egress::{self, Config, Handle};
 use crate::exit::Exit;
 use crate::sandbox::profile::{self, Bound, Input, LimitSettings, Profile, Seconds, Size, Tools};
 use crate::sandbox::{self, Report, Tier, Weakened};
@@ -87,6 +89,8 @@ pub struct Args {
     /// Write a JSON report of the run to this file
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    net: super::net::NetArgs,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -94,7 +98,7 @@ pub struct Args {
 
 impl Args {
     /// The flags as a profile, and the command.
-    fn settings(self) -> (Profile, Vec<OsString>) {
+    fn settings(self) -> (Profile, Reach, Vec<OsString>) {
         let profile = Profile {
             ro: self.ro,
             rw: self.rw,
@@ -127,7 +131,7 @@ impl Args {
             },
             ..Profile::default()
         };
-        (profile, self.command)
+        (profile, self.net.reach(), self.command)
     }
 }
 
@@ -140,7 +144,7 @@ pub fn run(args: Args) -> Exit {
             return Exit::USAGE;
         }
     };
-    let (flags, command) = args.settings();
+    let (flags, reach, command) = args.settings();
     let settings = flags.over(below.settings);
     let report_to = settings.report.clone();
     let writable = [&settings.rw[..], &settings.rw_try[..]].concat();
@@ -161,26 +165,46 @@ pub fn run(args: Args) -> Exit {
         }
     };
     let spec = settings.spec(command, std::env::current_dir().ok().as_deref());
-    let (exit, report) = match spec.and_then(|spec| sandbox::spawn(&spec, Weakened::none())) {
+    let spec = spec.map(|mut spec| {
+        network::prepare(&mut spec, &reach);
+        spec
+    });
+    let (exit, run, egress) = match spec.and_then(|spec| sandbox::spawn(&spec, Weakened::none())) {
         Ok(mut sandbox) => {
             if let Some(why) = sandbox.weaker() {
                 eprintln!("jess run: tier {}, not full: {why}", sandbox.tier());
             }
+            let door = match network::open(&mut sandbox, &reach, Config::default()) {
+                Ok(door) => door,
+                Err(error) => {
+                    eprintln!("jess run: {error}");
+                    return Exit::USAGE;
+                }
+            };
             let result = sandbox.supervise();
-            (exit_of(&result), Report::new(&sandbox, &result))
+            (exit_of(&result), Report::new(&sandbox, &result), door.map(Handle::stop))
         }
         Err(error) => {
             eprintln!("jess run: {error}");
-            (error.exit(), Report::of_failure(&error))
+            (error.exit(), Report::of_failure(&error), None)
         }
     };
     if let Some(file) = report_file
-        && let Err(error) = serde_json::to_writer_pretty(file, &report)
+        && let Err(error) = serde_json::to_writer_pretty(file, &Document { run, egress })
     {
         eprintln!("jess run: writing the report: {error}");
         return Exit::INTERNAL;
     }
     exit
+}
+
+/// The report of a run, with what was seen at its door.
+#[derive(serde::Serialize)]
+struct Document {
+    #[serde(flatten)]
+    run: Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    egress: Option<egress::Report>,
 }
 
 fn exit_of(result: &Result<sandbox::Outcome, sandbox::Error>) -> Exit {

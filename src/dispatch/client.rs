@@ -157,12 +157,7 @@ impl Client {
         env::set(environment, "JESS_UNTRUSTED_ROOT", &places.repo);
         env::set(environment, "JESS_OUT", &places.out);
         if proxy {
-            for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] {
-                env::set(environment, name, &gateway);
-            }
-            for name in ["NO_PROXY", "no_proxy"] {
-                env::set(environment, name, "127.0.0.1,localhost");
-            }
+            super::network::environment(environment);
         }
     }
 }

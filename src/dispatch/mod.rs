@@ -12,14 +12,16 @@
 mod client;
 mod deliver;
 pub mod drill;
+pub mod network;
 mod prompt;
 mod switches;
 
 pub use client::{JESS_INSIDE, PORT};
 pub use deliver::{Delivered, REPORT, RUN_REPORT};
+pub use network::Reach;
 pub(crate) use switches::Switches;
 
-use crate::egress::{self, Credential, HostRule, ModelUpstream};
+use crate::egress::{self, Credential, ModelUpstream};
 use crate::exit::Exit;
 use crate::gate::encoded::Known;
 use crate::policy::rule_of_two::{self, Attended};
@@ -47,8 +49,8 @@ pub struct Request {
     pub repo: PathBuf,
     /// Where results go: writable inside.
     pub out: PathBuf,
-    /// Hosts that the run may reach.
-    pub net: Vec<HostRule>,
+    /// What the run may reach.
+    pub reach: Reach,
     /// Lifts the config-poisoning gate, and that alone (invariant I3).
     pub trust_repo: bool,
     /// Files with untrusted text that is sealed and appended to the prompt.
@@ -204,13 +206,8 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
     let spec = spec(request, &places, &client, stdin, &placeholder, switches)?;
 
     let mut sandbox = sandbox::spawn(&spec, switches.sandbox)?;
-    let listener = sandbox.take_listener();
-    let door = match listener {
-        Some(listener) => {
-            Some(egress::Server::start(listener, egress_config(request, &placeholder, has_key, switches)?)?)
-        }
-        None => None,
-    };
+    let config = egress_config(request, &placeholder, has_key, switches)?;
+    let door = network::open(&mut sandbox, &request.reach, config)?;
     let result = sandbox.supervise();
     let seen = door.map(egress::Handle::stop).unwrap_or_default();
 
@@ -276,7 +273,7 @@ fn check_rule_of_two(client: &Client, request: &Request, switches: &Switches) ->
     let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
     let mut legs = rule_of_two::legs_of_tools(&tools);
     legs.a = true;
-    legs.c |= !request.net.is_empty();
+    legs.c |= !request.reach.rules.is_empty();
     let attended =
         if legs.complete() && !switches.nobody_there { rule_of_two::attended() } else { Attended::No };
     rule_of_two::judge(legs, attended)?;
@@ -298,7 +295,7 @@ fn spec(
         sandbox::env::set(&mut all, "HOME", sandbox::env::HOME);
         all
     };
-    client.environment(&mut env, places, placeholder, !request.net.is_empty());
+    client.environment(&mut env, places, placeholder, !request.reach.rules.is_empty());
     if !switches.key
         && let Some(key) = KEYS.iter().find_map(std::env::var_os)
     {
@@ -309,13 +306,17 @@ fn spec(
         Grant { path: places.out.clone(), access: Access::ReadWrite },
     ];
     grants.extend(client.grants().into_iter().map(|path| Grant { path, access: Access::ReadOnly }));
+    let net = match switches.sandbox.keeps(Layer::NetNamespace) {
+        true => network::net(&request.reach.rules),
+        false => Net::Listener(PORT),
+    };
     Ok(Spec {
         argv: client.argv(request.trust_repo),
         cwd: Some(places.repo.clone()),
         env,
         grants,
         inject: client::inject(switches).map_err(Error::OwnProgram)?,
-        net: Net::Listener(PORT),
+        net,
         limits: Limits { output_bytes: OUTPUT_MAX, ..Limits::default() },
         stdin: stdin.map_or(Stdin::Null, |text| Stdin::Bytes(text.into_bytes())),
         output: Output::Captured,
@@ -338,7 +339,7 @@ fn egress_config(
     switches: &Switches,
 ) -> Result<egress::Config, Error> {
     let model = if has_key { Some(model(request, placeholder)?) } else { None };
-    let mut config = egress::Config { allow_hosts: request.net.clone(), model, ..egress::Config::default() };
+    let mut config = egress::Config { model, ..egress::Config::default() };
     if let Some(open) = &switches.open_egress {
         config.allow_hosts.push(open.rule.clone());
         config.allow_addresses.push(open.network);

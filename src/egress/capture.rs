@@ -5,20 +5,15 @@
 //! name it is for, and the connection is judged, dialled and held to its name like a tunnel. No question is ever
 //! passed on: a name is resolved outside only when something connects to it.
 //!
-//! # What the sandbox must set up
+//! # What the sandbox sets up
 //!
-//! In the new network namespace, before capabilities are dropped:
+//! In the empty network namespace every address is local ([`crate::sandbox::Net::Captured`]). So a connection to any
+//! address, at a port that is captured, arrives at one of [`Capture::listeners`]: a synthetic address stands for its name,
+//! a loopback address for a rule that names it, every other address for itself. What a rule covers is dialled outside;
+//! what none covers is turned away at once, in words that the tool understands: an HTTP answer, a TLS alert, or a reset.
 //!
-//! 1. `lo` up, with the address 198.18.0.1/15 besides 127.0.0.1/8. On a loopback device the kernel treats every
-//!    address of such a prefix as local, so nothing else is needed to receive what is sent to the range.
-//! 2. A UDP socket bound to 127.0.0.1:53, for [`Capture::resolver`], and `nameserver 127.0.0.1` in the sandbox's
-//!    /etc/resolv.conf (with `options timeout:1 attempts:1`).
-//! 3. For each port that a rule names (see [`capture_ports`]), a TCP socket that listens on 0.0.0.0:PORT with a
-//!    backlog of 128, for [`Capture::listeners`].
-//!
-//! Binding needs `CAP_NET_BIND_SERVICE` in the namespace for ports below 1024, or the sysctl
-//! `net.ipv4.ip_unprivileged_port_start=0` of the namespace. There is no route out: a literal address outside the range
-//! fails with "network is unreachable", UDP and QUIC to the range with "connection refused", both at once.
+//! Connecting to a port that is not captured, and UDP to anywhere, is refused by the kernel at once; [`super::watch`]
+//! sees the attempt and explains it.
 
 use super::Shared;
 use super::dial::dial;
@@ -27,16 +22,19 @@ use super::host::Host;
 use super::io::Prefixed;
 use super::policy::{Use, authorise, name_allowed};
 use super::rule::HostRule;
-use super::server::Attempt;
-use super::tunnel;
+use super::server::{Attempt, last_words, plain_answer};
+use super::{hello, tunnel};
 use hickory_resolver::proto::op::{Message, MessageType, OpCode, ResponseCode};
 use hickory_resolver::proto::rr::{RData, Record, RecordType};
 use ipnet::Ipv4Net;
 use std::collections::{BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
 use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::timeout;
 
 /// The synthetic range: benchmarking addresses (RFC 2544), which no real destination has.
 pub const SYNTHETIC: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
@@ -48,23 +46,31 @@ const MAX_QUESTION: usize = 1232;
 const TTL: u32 = 60;
 /// Most listeners that [`capture_ports`] asks for.
 const MAX_PORTS: usize = 256;
+/// How long a connection that is turned away may take to show what it speaks.
+const FIRST_WORDS: Duration = Duration::from_millis(300);
+/// A fatal TLS alert: access_denied (RFC 8446 §6).
+const TLS_ACCESS_DENIED: [u8; 7] = [21, 3, 1, 0, 2, 2, 49];
 
 /// Sockets made inside the sandbox's network namespace.
 #[derive(Debug)]
 pub struct Capture {
     /// A bound UDP socket, to which the sandbox's resolver library sends its questions.
     pub resolver: OwnedFd,
-    /// Listening TCP sockets that receive what is sent to the synthetic range.
+    /// Listening TCP sockets that receive what is sent to the captured ports of every address.
     pub listeners: Vec<OwnedFd>,
+    /// Packet sockets without link header, which see attempts at what is not captured. May be empty.
+    pub packets: Vec<OwnedFd>,
     /// The range, [`SYNTHETIC`] unless a test says otherwise.
     pub range: Ipv4Net,
 }
 
-/// The ports to listen on for capture: those that `rules` name, lowest first. Ranges that are wider than 256 ports are
-/// left out: tools reach those ports through the proxy only.
+/// The ports to listen on for capture, lowest first: 80 and 443, where refusals deserve words, and those that `rules`
+/// name. Ranges that are wider than 256 ports are left out: tools reach those ports through the proxy only.
 pub fn capture_ports(rules: &[HostRule]) -> Vec<u16> {
-    let ranges = rules.iter().flat_map(|rule| rule.port_ranges()).filter(|r| r.len() <= MAX_PORTS);
-    ranges.flatten().collect::<BTreeSet<u16>>().into_iter().take(MAX_PORTS).collect()
+    let web = [80..=80, 443..=443].into_iter();
+    let named = rules.iter().flat_map(|rule| rule.port_ranges()).filter(|r| r.len() <= MAX_PORTS);
+    let ports: BTreeSet<u16> = web.chain(named).flatten().collect();
+    ports.into_iter().take(MAX_PORTS).collect()
 }
 
 /// Which synthetic address stands for which name.
@@ -136,9 +142,9 @@ fn answer(shared: &Shared, names: &Names, packet: &[u8]) -> Option<Vec<u8>> {
             let spelling = query.name().to_ascii();
             match allowed_name(shared, &spelling) {
                 Err(denial) => {
-                    shared.log.record(
-                        Event::new(Door::Resolve, &spelling, 0).ended(Verdict::Denied, denial.reason),
-                    );
+                    let shown = spelling.trim_end_matches('.');
+                    let event = Event::new(Door::Resolve, shown, 0);
+                    shared.log.record(event.ended(Verdict::Denied, denial.reason));
                     ResponseCode::NXDomain
                 }
                 Ok(name) => match (query.query_type(), names.address_of(&name)) {
@@ -166,16 +172,39 @@ fn allowed_name(shared: &Shared, spelling: &str) -> Result<String, Denial> {
     }
 }
 
-/// Serves a connection that was made to a synthetic address.
+impl Names {
+    /// What the address stands for. `None`: nothing.
+    pub(super) fn meaning(&self, address: IpAddr) -> Option<Host> {
+        match address.to_canonical() {
+            IpAddr::V4(v4) if self.range.contains(&v4) => self.name_of(address).map(Host::Name),
+            other => Some(Host::Address(other)),
+        }
+    }
+}
+
+/// A loopback address inside stands for one outside only if a rule says so; by its name, if that is what the rule says.
+fn loopback(shared: &Shared, address: IpAddr, port: u16) -> Option<Host> {
+    let spellings = [Host::Address(address), Host::Name("localhost".into())];
+    spellings.into_iter().find(|host| shared.config.allow_hosts.iter().any(|rule| rule.covers(host, port)))
+}
+
+/// Serves a connection that was made to a captured port.
 pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, names: Arc<Names>) {
-    let Ok(SocketAddr::V4(to)) = stream.local_addr() else { return };
-    let port = to.port();
-    let Some(name) = names.name_of(IpAddr::V4(*to.ip())) else {
-        let attempt = Attempt::new(&shared, Door::Capture, &to.ip().to_string(), port);
-        let message = format!("{to} stands for no name");
-        return attempt.denied(&Denial::new(Reason::HostNotAllowed, message));
+    let Ok(to) = stream.local_addr() else { return };
+    let (address, port) = (to.ip().to_canonical(), to.port());
+    let host = match names.meaning(address) {
+        Some(Host::Address(address)) if address.is_loopback() => match loopback(&shared, address, port) {
+            Some(host) => host,
+            // Nobody is there, as on any machine that serves nothing.
+            None => return reset(stream),
+        },
+        Some(host) => host,
+        None => {
+            let attempt = Attempt::new(&shared, Door::Capture, &address.to_string(), port);
+            let denial = Denial::new(Reason::HostNotAllowed, format!("{address} stands for no name"));
+            return turn_away(stream, attempt, denial).await;
+        }
     };
-    let host = Host::Name(name);
     let mut attempt = Attempt::new(&shared, Door::Capture, &host.to_string(), port);
     let rule = match authorise(&shared, &host, port, Use::Tunnel) {
         Ok(rule) => rule,
@@ -184,15 +213,38 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, names: Arc<Nam
             attempt.forget();
             return tunnel::plain_http(&shared, Prefixed::new(Vec::new(), stream), &host, port).await;
         }
-        Err(denial) => return attempt.denied(&denial),
+        Err(denial) => return turn_away(stream, attempt, denial).await,
     };
     match dial(&shared, &host, port, rule).await {
-        Err(denial) => attempt.denied(&denial),
+        Err(denial) => turn_away(stream, attempt, denial).await,
         Ok(dialled) => {
             attempt.event(|e| e.address = Some(dialled.address));
             tunnel::carry(&shared, (stream, Vec::new()), dialled.stream, &host, port, attempt).await;
         }
     }
+}
+
+/// Ends the attempt, and the connection in the way that its protocol has for it.
+async fn turn_away(mut stream: TcpStream, attempt: Attempt, denial: Denial) {
+    attempt.denied(&denial);
+    let mut first = [0; 64];
+    let n = match timeout(FIRST_WORDS, stream.read(&mut first)).await {
+        Ok(Ok(n)) => n,
+        Ok(Err(_)) | Err(_) => 0,
+    };
+    match first.get(..n) {
+        Some(first @ [byte, ..]) if hello::is_tls(*byte) || tunnel::looks_like_http(first) => {
+            let http = plain_answer(&denial);
+            let answer = if hello::is_tls(*byte) { &TLS_ACCESS_DENIED[..] } else { &http };
+            last_words(stream, answer).await;
+        }
+        _ => reset(stream),
+    }
+}
+
+/// Closes without a word, so that the tool has its error at once.
+fn reset(stream: TcpStream) {
+    let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
 }
 
 #[cfg(test)]
@@ -227,6 +279,7 @@ mod tests {
             .map(|r| r.parse().unwrap())
             .collect();
         assert_eq!(capture_ports(&rules), [22, 80, 443, 8443]);
+        assert_eq!(capture_ports(&[]), [80, 443]);
     }
 
     proptest! {

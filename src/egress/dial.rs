@@ -67,10 +67,7 @@ pub(super) async fn screened(
     match (allowed.is_empty(), first_blocked) {
         (true, Some((address, range))) => Err(Denial::new(
             Reason::AddressBlocked,
-            format!(
-                "{host}:{port} leads to {address} ({range}); --net {} would allow that address",
-                SocketAddr::new(address, port)
-            ),
+            format!("{host}:{port} leads to {address} ({range}); --net-inside {address} would allow it"),
         )
         .at(address)),
         (true, None) => Err(Denial::failed(Reason::DnsFailed, format!("the name {host} has no address"))),

@@ -3,6 +3,7 @@
 use super::host::Host;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -57,6 +58,10 @@ pub enum Reason {
     HostNotAllowed,
     /// A rule covers the host, and not this port.
     PortNotAllowed,
+    /// A rule covers the host and port, and tools that ignore the proxy variables can't use it.
+    NotCaptured,
+    /// UDP has no way out.
+    UdpClosed,
     /// A rule covers the host and port, and not this method or path, or not a tunnel.
     RequestNotAllowed,
     /// Every address of the name is inside, or the address is.
@@ -229,10 +234,14 @@ type Key = (Door, String, u16, Verdict, Reason, Option<IpAddr>);
 /// Called for each alert, on the server's thread. It must not block.
 pub type OnAlert = Arc<dyn Fn(&Alert) + Send + Sync>;
 
+/// Is told of each refused place once, at most [`MAX_ALERTS`] of them: one line that says what would allow it.
+pub type OnRefusal = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Collects events; cheap to share.
 pub(super) struct Log {
     inner: Mutex<Inner>,
     on_alert: Option<OnAlert>,
+    on_refusal: Option<OnRefusal>,
 }
 
 #[derive(Default)]
@@ -250,8 +259,8 @@ struct Inner {
 }
 
 impl Log {
-    pub(super) fn new(on_alert: Option<OnAlert>) -> Log {
-        Log { inner: Mutex::default(), on_alert }
+    pub(super) fn new(on_alert: Option<OnAlert>, on_refusal: Option<OnRefusal>) -> Log {
+        Log { inner: Mutex::default(), on_alert, on_refusal }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -259,12 +268,16 @@ impl Log {
     }
 
     pub(super) fn record(&self, event: Event) {
-        let alert = {
+        let (line, alert) = {
             let mut inner = self.lock();
+            let line = event.explained().filter(|_| inner.is_new_refusal(&event));
             let alert = inner.alert_for(&event);
             inner.add(event);
-            alert
+            (line, alert)
         };
+        if let (Some(line), Some(on_refusal)) = (line, &self.on_refusal) {
+            on_refusal(&line);
+        }
         if let Some(alert) = alert {
             self.alert(alert);
         }
@@ -331,15 +344,7 @@ impl Inner {
                 .blocked
                 .insert(address)
                 .then(|| Alert::BlockedAddress { host: event.host.clone(), address }),
-            (Reason::HostNotAllowed | Reason::PortNotAllowed, _) if self.is_new_refusal(event) => {
-                let port = if event.port == 0 { 443 } else { event.port };
-                tracing::warn!(
-                    "{0}:{1} is not allowed for this run; --net {0}:{1} would allow it",
-                    event.host,
-                    port
-                );
-                self.scan(event)
-            }
+            (Reason::HostNotAllowed, _) => self.scan(event),
             _ => None,
         }
     }
@@ -351,13 +356,59 @@ impl Inner {
     }
 
     fn scan(&mut self, event: &Event) -> Option<Alert> {
-        match (event.reason, event.address) {
-            (Reason::HostNotAllowed, _) if !self.scan_raised && !self.refused.contains(&event.host) => {
-                self.refused.push(event.host.clone());
-                self.scan_raised = self.refused.len() >= SCAN_HOSTS;
-                self.scan_raised.then(|| Alert::Scan { hosts: self.refused.clone() })
+        if self.scan_raised || self.refused.contains(&event.host) {
+            return None;
+        }
+        self.refused.push(event.host.clone());
+        self.scan_raised = self.refused.len() >= SCAN_HOSTS;
+        self.scan_raised.then(|| Alert::Scan { hosts: self.refused.clone() })
+    }
+}
+
+impl Event {
+    /// For a refusal: one line that says what would allow it.
+    fn explained(&self) -> Option<String> {
+        let port = if self.port == 0 { 443 } else { self.port };
+        let place = format!("{}:{port}", self.host);
+        match self.reason {
+            Reason::HostNotAllowed | Reason::PortNotAllowed | Reason::RequestNotAllowed => {
+                Some(format!("{place} is not allowed for this run; --net {place} would allow it"))
+            }
+            Reason::NotCaptured => Some(format!(
+                "{place} is open through the proxy variables only, since its rule has too many ports; --net {place} \
+                 would open it for every tool"
+            )),
+            Reason::UdpClosed => {
+                Some(format!("UDP to {place} is closed for every run; TCP may be allowed by --net"))
+            }
+            Reason::AddressBlocked => {
+                let address = self.address?;
+                Some(format!(
+                    "{place} leads to {address}, which is not public; --net-inside {address} would allow it"
+                ))
             }
             _ => None,
+        }
+    }
+}
+
+/// In words, for a terminal.
+impl fmt::Display for Alert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Alert::Scan { hosts } => {
+                write!(f, "the run asks for many hosts that it may not reach: {}", hosts.join(", "))
+            }
+            Alert::BlockedAddress { host, address } => {
+                write!(f, "{host} led to {address}, which is not public")
+            }
+            Alert::ModelOutput { kind, count } => write!(f, "the model's words held {kind}, {count} times"),
+            Alert::BudgetLow { used, usd, tokens } => {
+                write!(f, "{:.0} % of the budget is used: ${usd:.4}, {tokens} tokens", used * 100.0)
+            }
+            Alert::BudgetExhausted { usd, tokens } => {
+                write!(f, "the budget is used up: ${usd:.4}, {tokens} tokens")
+            }
         }
     }
 }
@@ -420,7 +471,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_one_attempt_is_one_event_with_a_count() {
-        let log = Log::new(None);
+        let log = Log::new(None, None);
         for _ in 0..10_000 {
             log.record(denied("a.test"));
         }
@@ -430,7 +481,7 @@ mod tests {
 
     #[test]
     fn distinct_attempts_are_bounded_and_the_rest_is_counted() {
-        let log = Log::new(None);
+        let log = Log::new(None, None);
         for n in 0..MAX_EVENTS + 7 {
             log.record(denied(&format!("h{n}.test")));
         }
@@ -442,7 +493,7 @@ mod tests {
     fn a_scan_of_many_hosts_raises_one_alert() {
         let raised = Arc::new(Mutex::new(0));
         let counter = Arc::clone(&raised);
-        let log = Log::new(Some(Arc::new(move |_: &Alert| *counter.lock().unwrap() += 1)));
+        let log = Log::new(Some(Arc::new(move |_: &Alert| *counter.lock().unwrap() += 1)), None);
         for n in 0..SCAN_HOSTS - 1 {
             log.record(denied(&format!("h{n}.test")));
             log.record(denied(&format!("h{n}.test")));

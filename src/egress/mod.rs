@@ -14,8 +14,7 @@
 //! screened ([`screen::screen`]) and the screened address is the one that is dialled. Nothing here decides on what a
 //! name means: the allowlist is all there is.
 //!
-//! Tools that ignore the proxy variables are captured by name: see [`Capture`] and the module's documentation of what
-//! the sandbox must set up for it.
+//! Tools that ignore the proxy variables are captured by name: see [`capture`].
 //!
 //! The model's key is a [`Credential`] and never enters the sandbox: the run holds a placeholder, the gateway replaces
 //! it, and answers are scrubbed of the key.
@@ -40,6 +39,7 @@ mod server;
 mod tls;
 mod tunnel;
 mod upstream_proxy;
+mod watch;
 
 pub use capture::{Capture, SYNTHETIC, capture_ports};
 pub use credential::{Credential, CredentialError};
@@ -56,6 +56,9 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Says whether a connection from this address is the run's. It is asked once for each.
+pub type Admits = std::sync::Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>;
 
 /// What one run may reach, and how.
 #[derive(Default)]
@@ -84,8 +87,12 @@ pub struct Config {
     pub extra_roots: Option<PathBuf>,
     /// Sockets for transparent capture.
     pub capture: Option<Capture>,
+    /// Asked about each connection to the listener, by its source address. `None`: all are the run's.
+    pub admits: Option<Admits>,
     /// Told of each alert while the run goes on.
     pub on_alert: Option<event::OnAlert>,
+    /// Told of refusals while the run goes on.
+    pub on_refusal: Option<event::OnRefusal>,
 }
 
 /// Bounds on what a run can make the door do. Every one of them ends in an answer or a close, and in an event.
@@ -145,6 +152,14 @@ pub enum Error {
     /// No thread or no runtime.
     #[error("starting the egress thread: {0}")]
     Thread(std::io::Error),
+    /// The operator's own proxy can't be used.
+    #[error("using the proxy that {variable} names: {source}")]
+    Proxy {
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong.
+        source: ProxyError,
+    },
     /// The extra certificates can't be used.
     #[error("reading the extra certificates {path}: {what}; give a PEM file with at least one certificate", path = .path.display())]
     Roots {

@@ -6,7 +6,7 @@ use super::head::{self, Head, Target};
 use super::io::{Prefixed, Stream};
 use super::policy::Ledger;
 use super::resolve::Resolver;
-use super::{Config, Error, Report, Shared, gateway::Gateway, http, tls, tunnel};
+use super::{Config, Error, Report, Shared, gateway::Gateway, http, tls, tunnel, watch};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Shared {
         let gateway = config.model.take().map(|model| Gateway::new(model, &config));
         Ok(Shared {
             resolver: Resolver::new(pinned, servers, config.limits.dns),
-            log: Log::new(config.on_alert.clone()),
+            log: Log::new(config.on_alert.clone(), config.on_refusal.clone()),
             ledger: Ledger::default(),
             tls,
             gateway,
@@ -122,6 +122,7 @@ impl Shared {
 struct Captured {
     resolver: std::net::UdpSocket,
     listeners: Vec<TcpListener>,
+    packets: Vec<std::net::UdpSocket>,
     names: Arc<Names>,
 }
 
@@ -130,7 +131,11 @@ impl Captured {
         let resolver = std::net::UdpSocket::from(capture.resolver);
         resolver.set_nonblocking(true).map_err(Error::Listener)?;
         let listeners = capture.listeners.into_iter().map(listening).collect::<Result<_, _>>()?;
-        Ok(Captured { resolver, listeners, names: Arc::new(Names::new(capture.range)) })
+        let packets: Vec<_> = capture.packets.into_iter().map(std::net::UdpSocket::from).collect();
+        for socket in &packets {
+            socket.set_nonblocking(true).map_err(Error::Listener)?;
+        }
+        Ok(Captured { resolver, listeners, packets, names: Arc::new(Names::new(capture.range)) })
     }
 }
 
@@ -144,7 +149,12 @@ fn listening(socket: OwnedFd) -> Result<TcpListener, Error> {
 async fn serve(listener: TcpListener, capture: Option<Captured>, shared: Arc<Shared>) {
     let mut doors = JoinSet::new();
     let places = Arc::new(Semaphore::new(shared.config.limits.connections));
-    if let Some(Captured { resolver, listeners, names }) = capture {
+    if let Some(Captured { resolver, listeners, packets, names }) = capture {
+        let ports: Vec<u16> =
+            listeners.iter().filter_map(|l| l.local_addr().ok()).map(|a| a.port()).collect();
+        for socket in packets {
+            doors.spawn(watch::watch(Arc::clone(&shared), socket, ports.clone(), Arc::clone(&names)));
+        }
         if let Ok(socket) = tokio::net::UdpSocket::from_std(resolver) {
             doors.spawn(capture::resolve(Arc::clone(&shared), socket, Arc::clone(&names)));
         }
@@ -168,7 +178,8 @@ async fn accept(
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
+                Ok((stream, peer)) if admitted(&shared, names.is_none(), peer) => stream,
+                Ok(_) => continue,
                 Err(_) => {
                     // Out of descriptors: those of ending connections come back.
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -206,6 +217,11 @@ async fn accept(
             }
         }
     }
+}
+
+/// Whether a connection to the proxy's listener is the run's. Captured ports exist in its own namespace only.
+fn admitted(shared: &Shared, proxy: bool, peer: std::net::SocketAddr) -> bool {
+    !proxy || shared.config.admits.as_ref().is_none_or(|admits| admits(peer))
 }
 
 /// Serves the one request of a connection.
@@ -263,12 +279,16 @@ pub(super) async fn read_head<S: Stream>(
 }
 
 /// Ends the attempt, and answers with the reason.
-pub(super) async fn refuse<S: Stream>(mut stream: S, attempt: Attempt, denial: Denial) {
-    let answer = plain_answer(&denial);
+pub(super) async fn refuse<S: Stream>(stream: S, attempt: Attempt, denial: Denial) {
     // On record before the client hears of it: the run may end while the answer is on its way.
     attempt.denied(&denial);
+    last_words(stream, &plain_answer(&denial)).await;
+}
+
+/// Sends `answer` and closes, so that the client gets to read it.
+pub(super) async fn last_words<S: Stream>(mut stream: S, answer: &[u8]) {
     let _ = timeout(Duration::from_secs(5), async {
-        stream.write_all(&answer).await?;
+        stream.write_all(answer).await?;
         stream.shutdown().await?;
         // A close with unread bytes resets the connection, and the client would lose the answer.
         let mut sink = [0; 4096];
@@ -284,7 +304,7 @@ pub(super) async fn refuse<S: Stream>(mut stream: S, attempt: Attempt, denial: D
     .await;
 }
 
-fn plain_answer(denial: &Denial) -> Vec<u8> {
+pub(super) fn plain_answer(denial: &Denial) -> Vec<u8> {
     let status = denial.status();
     let phrase =
         hyper::StatusCode::from_u16(status).ok().and_then(|s| s.canonical_reason()).unwrap_or("Refused");

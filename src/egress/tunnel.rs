@@ -131,15 +131,26 @@ fn judge(first: &[u8]) -> Option<Opening> {
 fn agrees(hello: &Hello, host: &Host) -> Result<(), Denial> {
     match (&hello.server_name, host) {
         (None, Host::Address(_)) => Ok(()),
+        // A captured connection to 127.0.0.1 is for `localhost` outside, and names nothing.
+        (None, Host::Name(name)) if name == "localhost" => Ok(()),
         (None, Host::Name(_)) => Err(Denial::new(Reason::SniMissing, "")),
         (Some(name), host) if Host::parse(name).is_ok_and(|named| named == *host) => Ok(()),
         (Some(_), _) => Err(Denial::new(Reason::SniMismatch, "")),
     }
 }
 
-fn looks_like_http(first: &[u8]) -> bool {
+pub(super) fn looks_like_http(first: &[u8]) -> bool {
     let token = first.iter().take_while(|b| b.is_ascii_uppercase()).count();
     token >= 3 && first.get(token).is_none_or(|b| *b == b' ')
+}
+
+/// Whether a request for `named` belongs into a tunnel to `host`: the same, or two spellings of the loopback outside.
+fn same_place(named: &Host, host: &Host) -> bool {
+    let loopback = |h: &Host| match h {
+        Host::Address(address) => address.is_loopback(),
+        Host::Name(name) => name == "localhost",
+    };
+    named == host || (loopback(named) && loopback(host))
 }
 
 /// Plain HTTP inside a tunnel is served as a forwarded request: what can be read is judged, and the request must name
@@ -163,7 +174,7 @@ pub(super) async fn plain_http(
         }
     };
     match &head.target {
-        Target::Origin(Some((named, at))) if named == host && at.unwrap_or(80) == port => {}
+        Target::Origin(Some((named, at))) if same_place(named, host) && at.unwrap_or(80) == port => {}
         _ => {
             let message =
                 format!("the request is for another host than {host}:{port}, which it was connected to");

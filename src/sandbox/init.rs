@@ -4,7 +4,7 @@
 //!
 //! 1. die with the supervisor; forget its environment
 //! 2. the user and group maps, the mapped identity
-//! 3. loopback, the listening socket, the host name
+//! 3. loopback, the network's sockets, the host name
 //! 4. the private root
 //! 5. no capabilities, no_new_privs
 //! 6. fork: PID 1 stays, reaps and forwards signals; the target goes on
@@ -17,12 +17,11 @@ use super::layer::Layer;
 use super::plan::Plan;
 use super::status::{Failure, Record, Step};
 use super::tier::Tier;
-use super::{canary, landlock, limits, mounts, sys};
+use super::{canary, landlock, limits, mounts, net, sys};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use rustix::thread::CapabilitySet;
-use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Signals that PID 1 passes on to the target's process group.
 pub const FORWARDED: [i32; 7] =
@@ -38,7 +37,7 @@ pub struct Ends {
     pub status: OwnedFd,
     /// Read until the parent has written the id maps, where it does.
     pub go: Option<OwnedFd>,
-    /// Where the listening socket is sent, and in tier `landlock` the filter's notifications.
+    /// Where the network's sockets are sent, and in tier `landlock` the filter's notifications.
     pub channel: Option<OwnedFd>,
     /// The target's standard streams.
     pub stdio: [OwnedFd; 3],
@@ -97,8 +96,8 @@ fn set_up(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     if plan.weakened.keeps(Layer::NetNamespace) {
         sys::loopback_up().map_err(Failure::at(Step::Loopback))?;
     }
-    if let (Some(port), Some(socket)) = (plan.listener, &ends.channel) {
-        hand_out_listener(port, socket).map_err(Failure::at(Step::Listener))?;
+    if let Some(channel) = &ends.channel {
+        net::enter(&plan.net, channel.as_fd())?;
     }
     if plan.weakened.keeps(Layer::HostIdentity) {
         rustix::system::sethostname(b"jess").map_err(Failure::at(Step::HostName))?;
@@ -166,21 +165,6 @@ fn become_user(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
         rustix::thread::set_thread_res_uid(uid, uid, uid)
     };
     switch().map_err(Failure::at(Step::SetIds))
-}
-
-fn hand_out_listener(port: u16, socket: &OwnedFd) -> Result<(), Errno> {
-    send_descriptor(socket, listen_on_loopback(port)?.as_fd())
-}
-
-/// A listening TCP socket on 127.0.0.1; port 0 is any free one.
-pub fn listen_on_loopback(port: u16) -> Result<OwnedFd, Errno> {
-    use rustix::net::{AddressFamily, SocketFlags, SocketType};
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let listener = rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-    rustix::net::sockopt::set_socket_reuseaddr(&listener, true)?;
-    rustix::net::bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
-    rustix::net::listen(&listener, 1024)?;
-    Ok(listener)
 }
 
 fn send_descriptor(socket: &OwnedFd, fd: BorrowedFd<'_>) -> Result<(), Errno> {

@@ -20,6 +20,7 @@
 //! | `identity` | who the command is |
 //! | `tier` | how strong it can be here |
 //! | `mounts` | the private root |
+//! | `net` | the network inside |
 //! | `scratch` | HOME and TMPDIR of tier `landlock` |
 //! | `landlock`, `seccomp`, `limits`, `env` | one layer each |
 //! | `init` | the order of the steps inside |
@@ -39,6 +40,7 @@ mod landlock;
 mod layer;
 mod limits;
 mod mounts;
+mod net;
 mod notify;
 mod plan;
 pub mod profile;
@@ -55,15 +57,16 @@ pub mod toolchain;
 
 pub use error::Error;
 pub use layer::{Layer, Weakened};
+pub use net::Sockets;
 pub use notify::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 pub use report::{LayerReport, Report};
-pub use spec::{Access, Content, Grant, Inject, Limits, Net, Output, Spec, Stdin, Surface};
+pub use spec::{Access, Captured, Content, Grant, Inject, Limits, Net, Output, Spec, Stdin, Surface};
 pub use status::{Failure, Step};
 pub use supervise::{Ending, Outcome};
 pub use tier::Tier;
 
 use plan::Plan;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::sync::Arc;
 use std::time::Instant;
@@ -77,7 +80,7 @@ pub struct Sandbox {
     stdin: Option<OwnedFd>,
     /// Standard output and error, until they are supervised.
     streams: Option<[OwnedFd; 2]>,
-    listener: Option<OwnedFd>,
+    sockets: Sockets,
     /// Tier `landlock`: decides about calls.
     supervisor: Option<notify::Supervisor>,
     vouched: Option<Vouched>,
@@ -134,15 +137,15 @@ fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(Error::supervisor("making a pipe"));
     let (go_in, go) =
         if plan.identity.switched { pipe().map(|(r, w)| (Some(r), Some(w)))? } else { (None, None) };
-    let (listener, listener_in) = if plan.listener.is_some() { channel()? } else { (None, None) };
+    let (sockets, sockets_in) = if plan.net == Net::Empty { (None, None) } else { channel()? };
     match sys::clone_into(plan.namespaces).map_err(|errno| Error::Namespaces { errno })? {
         Cloned::Child => {
-            drop((outside, go, listener));
-            let ends = init::Ends { status: status_in, go: go_in, channel: listener_in, stdio };
+            drop((outside, go, sockets));
+            let ends = init::Ends { status: status_in, go: go_in, channel: sockets_in, stdio };
             init::main(&plan, ends)
         }
         Cloned::Parent(pid, pidfd) => {
-            drop((status_in, stdio, go_in, listener_in));
+            drop((status_in, stdio, go_in, sockets_in));
             let mut sandbox = Sandbox::new(pid, pidfd, outside, plan, spec, started);
             if let Some(go) = go {
                 sandbox.plan.identity.write_maps(&pid.to_string()).map_err(|errno| Error::Engage {
@@ -151,8 +154,8 @@ fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
                 })?;
                 rustix::io::write(&go, b"G").map_err(Error::supervisor("starting the sandbox"))?;
             }
-            if let Some(channel) = listener {
-                sandbox.listener = Some(receive_descriptor(&channel).ok_or_else(|| sandbox.failure())?);
+            if let Some(channel) = sockets {
+                sandbox.sockets = net::receive(channel.as_fd()).ok_or_else(|| sandbox.failure())?;
             }
             sandbox.await_ready()?;
             Ok(sandbox)
@@ -166,7 +169,7 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     let vouched = Vouched::default();
     let mut connect = spec.connect.clone().unwrap_or_else(|| Arc::new(Closed));
     let mut listener = None;
-    if let Some(port) = plan.listener {
+    if let Some(port) = plan.net.proxy() {
         let (socket, outside) = loopback_listener().map_err(Error::supervisor("making a listener"))?;
         listener = Some(socket);
         if spec.connect.is_none() {
@@ -184,7 +187,7 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
         Cloned::Parent(pid, pidfd) => {
             drop((status_in, stdio, channel_in));
             let mut sandbox = Sandbox::new(pid, pidfd, outside, plan, spec, started);
-            sandbox.listener = listener;
+            sandbox.sockets.proxy = listener;
             sandbox.vouched = Some(vouched.clone());
             sandbox.await_ready()?;
             let rules = notify::Rules {
@@ -204,7 +207,7 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
 
 /// A listening socket on a free port of the host's loopback.
 fn loopback_listener() -> Result<(OwnedFd, std::net::SocketAddr), rustix::io::Errno> {
-    let listener = init::listen_on_loopback(0)?;
+    let listener = net::listen_on_loopback(0)?;
     let address = rustix::net::getsockname(&listener)?.try_into()?;
     Ok((listener, address))
 }
@@ -252,7 +255,7 @@ impl Sandbox {
             status,
             stdin: (!matches!(spec.stdin, Stdin::Null)).then_some(stdin),
             streams: Some(streams),
-            listener: None,
+            sockets: Sockets::default(),
             supervisor: None,
             vouched: None,
             plan,
@@ -273,7 +276,7 @@ impl Sandbox {
         self.weaker.as_deref()
     }
 
-    /// Tier `landlock`: which connections to [`Sandbox::take_listener`]'s socket are the command's. In tier `full`
+    /// Tier `landlock`: which connections to the proxy's socket of [`Sandbox::take_sockets`] are the command's. In tier `full`
     /// nobody else can reach it, and there is nothing to ask.
     pub fn vouched(&self) -> Option<Vouched> {
         self.vouched.clone()
@@ -317,9 +320,9 @@ impl Sandbox {
         }
     }
 
-    /// The listening socket that was made inside ([`Net::Listener`]), once.
-    pub fn take_listener(&mut self) -> Option<OwnedFd> {
-        self.listener.take()
+    /// The sockets that were made inside (for another [`Net`] than `Empty`), once.
+    pub fn take_sockets(&mut self) -> Sockets {
+        std::mem::take(&mut self.sockets)
     }
 
     /// The reason that the inside gave for ending before the command ran.

@@ -90,7 +90,7 @@ pub(super) struct Plan {
     pub seccomp: Vec<libc::sock_filter>,
     /// Tier `landlock`: the filter where another jess of this tier, around this one, is asked already.
     pub seccomp_alone: Vec<libc::sock_filter>,
-    pub listener: Option<u16>,
+    pub net: Net,
     /// Whether /proc shows processes only.
     pub bare_proc: bool,
     pub limits: Limits,
@@ -122,7 +122,8 @@ impl Plan {
             host_files: Vec::new(),
             protection: Protection::default(),
             files: Vec::new(),
-            own_etc: spec.inject.iter().any(|i| i.dest.starts_with("/etc")),
+            own_etc: spec.inject.iter().any(|i| i.dest.starts_with("/etc"))
+                || matches!(spec.net, Net::Captured(_)),
             landlock: Vec::new(),
             landlock_abi: sys::landlock_abi().min(spec.landlock_abi.unwrap_or(u32::MAX)),
             seccomp: seccomp::program(seccomp::Policy {
@@ -131,10 +132,7 @@ impl Plan {
                 shared: None,
             }),
             seccomp_alone: Vec::new(),
-            listener: match spec.net {
-                Net::Empty => None,
-                Net::Listener(port) => Some(port),
-            },
+            net: spec.net.clone(),
             bare_proc: spec.surface.bare_proc,
             limits: spec.limits.clone(),
             cwd: spec.cwd.clone().unwrap_or_else(|| HOME.into()),
@@ -146,6 +144,11 @@ impl Plan {
         };
         plan.add_system();
         plan.add_user_name();
+        if matches!(spec.net, Net::Captured(_)) {
+            for (name, text) in super::net::ETC_FILES {
+                plan.files.push((Path::new("etc").join(name), text.as_bytes().to_vec(), 0o444));
+            }
+        }
         let resolved = resolve_grants(&spec.grants)?;
         let granted: Vec<_> = resolved.iter().map(|r| (r.path.clone(), r.access)).collect();
         plan.protection = Protection::of(&spec.deny, &granted)?;

@@ -46,16 +46,40 @@ pub enum Content {
 }
 
 /// The network inside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Net {
     /// An empty namespace: loopback only, and nobody there.
     #[default]
     Empty,
     /// As `Empty`, plus one listening TCP socket on 127.0.0.1 at this port, made inside and handed to the caller
-    /// ([`super::Sandbox::take_listener`]): the only way out. In tier `landlock` the socket is on a port of the host's
+    /// ([`super::Sandbox::take_sockets`]): the only way out. In tier `landlock` the socket is on a port of the host's
     /// loopback, connections to this port are led to it, and whoever accepts must ask
     /// [`super::Sandbox::vouched`] about each.
     Listener(u16),
+    /// As `Listener`, and whatever is sent to any address arrives at sockets that are handed to the caller too. Names
+    /// are known by a resolver on 127.0.0.1:53, which is one of these sockets, and by nothing of the host's. Tier
+    /// `landlock` has the listener alone.
+    Captured(Captured),
+}
+
+/// Ports that the caller serves, inside a namespace in which every address is local.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Captured {
+    /// Port of the listening socket on 127.0.0.1.
+    pub proxy: u16,
+    /// TCP ports that listen on every address; not `proxy`, each once. Elsewhere, connecting is refused at once.
+    pub ports: Vec<u16>,
+}
+
+impl Net {
+    /// The port of the listening socket on loopback.
+    pub(super) fn proxy(&self) -> Option<u16> {
+        match self {
+            Net::Empty => None,
+            Net::Listener(port) => Some(*port),
+            Net::Captured(captured) => Some(captured.proxy),
+        }
+    }
 }
 
 /// What the command reads as standard input. It never gets the caller's own descriptor: a file could be reopened

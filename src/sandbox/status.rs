@@ -19,7 +19,9 @@ pub enum Step {
     SetIds,
     /// Bringing the loopback interface up.
     Loopback,
-    /// Making the listening socket inside.
+    /// Routing every address to the loopback interface.
+    Routes,
+    /// Making the listening sockets inside.
     Listener,
     /// Setting the host name.
     HostName,
@@ -72,11 +74,12 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Step; 29] = [
+    const ALL: [Step; 30] = [
         Step::Supervisor,
         Step::IdMap,
         Step::SetIds,
         Step::Loopback,
+        Step::Routes,
         Step::Listener,
         Step::HostName,
         Step::OpenTree,
@@ -111,7 +114,8 @@ impl Step {
             Step::IdMap => "writing the user and group maps",
             Step::SetIds => "becoming the mapped user",
             Step::Loopback => "bringing up the loopback interface",
-            Step::Listener => "making the listening socket inside",
+            Step::Routes => "routing every address to the loopback interface",
+            Step::Listener => "making the listening sockets inside",
             Step::HostName => "setting the host name",
             Step::OpenTree => "cloning a host path for the private root",
             Step::Root => "mounting the new root",

@@ -340,6 +340,23 @@ pub fn loopback_up() -> Result<(), Errno> {
     }
 }
 
+/// Lets `socket` receive only what the classic BPF `program` returns a length for.
+pub fn attach_filter(socket: BorrowedFd<'_>, program: &[libc::sock_filter]) -> Result<(), Errno> {
+    let len = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    // SAFETY: `program` describes `len` valid instructions that outlive the call; the kernel copies and checks them.
+    check(libc::c_long::from(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    }))
+    .map(drop)
+}
+
 /// The Landlock ABI of the running kernel; 0 where Landlock is missing or off.
 pub fn landlock_abi() -> u32 {
     const LANDLOCK_CREATE_RULESET_VERSION: c_ulong = 1;

@@ -23,6 +23,7 @@ fn open(mut config: Config, port: u16) -> (Door, Inside) {
     config.capture = Some(Capture {
         resolver: resolver.into(),
         listeners: vec![listener.into()],
+        packets: Vec::new(),
         range: "127.99.0.0/16".parse().unwrap(),
     });
     (Door::open(config), inside)

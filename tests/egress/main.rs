@@ -6,6 +6,7 @@ mod capture;
 mod fetch;
 mod gateway;
 mod hostile;
+mod run;
 mod support;
 mod tools;
 mod tunnel;

@@ -15,7 +15,7 @@ mod sys;
 mod world;
 
 use super::switches::{OpenEgress, Stage};
-use super::{Dispatched, Error, Request, Switches};
+use super::{Dispatched, Error, Reach, Request, Switches};
 use crate::sandbox::{Ending, Layer};
 use agent::{Call, DONE, Plan};
 use attacks::{Attack, Proof, Setting};
@@ -317,10 +317,12 @@ fn request(world: &World, setting: Setting, out: &Path, command: Vec<std::ffi::O
     Request {
         repo: repo.clone(),
         out: out.to_path_buf(),
-        net: if setting == Setting::WithNet {
-            "example.invalid".parse().into_iter().collect()
-        } else {
-            Vec::new()
+        reach: Reach {
+            rules: match setting {
+                Setting::WithNet => "example.invalid".parse().into_iter().collect(),
+                _ => Vec::new(),
+            },
+            ..Reach::default()
         },
         trust_repo: false,
         untrusted: if setting == Setting::UntrustedPrompt {

@@ -8,7 +8,7 @@ use crate::sandbox::layer::Weakened;
 use crate::sandbox::protect::Protection;
 use crate::sandbox::scratch::Scratch;
 use crate::sandbox::seccomp::{self, Shared};
-use crate::sandbox::spec::{Access, Net, Spec};
+use crate::sandbox::spec::{Access, Spec};
 use crate::sandbox::sys::{self, CStrings};
 use crate::sandbox::tier::Tier;
 use rustix::fs::{AtFlags, CWD};
@@ -89,10 +89,7 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         landlock_abi,
         seccomp: filter(true),
         seccomp_alone: filter(false),
-        listener: match spec.net {
-            Net::Empty => None,
-            Net::Listener(port) => Some(port),
-        },
+        net: spec.net.clone(),
         limits: spec.limits.clone(),
         cwd: spec.cwd.clone().unwrap_or_else(|| scratch.home()),
         programs: programs(program, &environment)?,

@@ -1,0 +1,43 @@
+//! The arguments that say what a run may reach.
+
+use crate::dispatch::Reach;
+use crate::egress::HostRule;
+use crate::egress::host::Host;
+use ipnet::IpNet;
+use std::net::IpAddr;
+
+/// What a run may reach.
+#[derive(clap::Args, Debug, Default)]
+pub struct NetArgs {
+    /// Let the run reach this host: HOST, HOST:PORT, *.HOST, HOST:LOW-HIGH, or METHOD,… http://HOST/PATH (may be repeated)
+    #[arg(long, value_name = "RULE")]
+    pub net: Vec<HostRule>,
+    /// Let allowed names lead to this address or network, although it is not public (may be repeated)
+    #[arg(long, value_name = "CIDR", value_parser = network)]
+    net_inside: Vec<IpNet>,
+    /// Take this address for NAME instead of asking a name server (may be repeated)
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = pin)]
+    resolve: Vec<(String, IpAddr)>,
+}
+
+impl NetArgs {
+    /// The same for the library.
+    pub fn reach(self) -> Reach {
+        Reach { rules: self.net, inside: self.net_inside, pins: self.resolve }
+    }
+}
+
+fn network(text: &str) -> Result<IpNet, String> {
+    text.parse::<IpNet>()
+        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+        .map_err(|_| "must be an address or a network such as 10.0.0.0/8".to_owned())
+}
+
+fn pin(text: &str) -> Result<(String, IpAddr), String> {
+    let (name, address) = text.split_once('=').ok_or("must be NAME=ADDRESS")?;
+    let address = address.trim_matches(['[', ']']).parse().map_err(|_| "the address is none".to_owned())?;
+    match Host::parse(name) {
+        Ok(Host::Name(name)) => Ok((name, address)),
+        _ => Err("the name is none".to_owned()),
+    }
+}
