@@ -34,6 +34,8 @@ struct Rule {
     unless: Vec<String>,
     #[serde(default)]
     triggers: Vec<String>,
+    #[serde(default)]
+    needs: Vec<String>,
     regex: Option<String>,
     #[serde(default)]
     raw: bool,
@@ -65,9 +67,9 @@ fn main() {
             writeln!(
                 rules,
                 "    RuleDef {{ id: {:?}, name: {:?}, category: {:?}, severity: Severity::{}, message: {:?}, remediation: \
-                 {:?}, references: &{:?}, shapes: &{:?}, unless: &{:?}, triggers: &{:?}, regex: {:?}, raw: {} }},",
+                 {:?}, references: &{:?}, shapes: &{:?}, unless: &{:?}, triggers: &{:?}, needs: &{:?}, regex: {:?}, raw: {} }},",
                 r.id, r.name, file.category, variant(&r.severity), r.message, remediation, references, r.shapes,
-                r.unless, r.triggers, r.regex, r.raw
+                r.unless, r.triggers, r.needs, r.regex, r.raw
             )
             .expect("a string takes any text");
         }

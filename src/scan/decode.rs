@@ -72,43 +72,40 @@ impl View {
     }
 }
 
-fn marks() -> &'static (HashSet<u64>, HashSet<u64>) {
-    static MARKS: OnceLock<(HashSet<u64>, HashSet<u64>)> = OnceLock::new();
-    MARKS.get_or_init(|| {
-        const WORDS: &[&str] = &[
-            "the",
-            "and",
-            "you",
-            "your",
-            "all",
-            "ignore",
-            "previous",
-            "instructions",
-            "system",
-            "prompt",
-            "this",
-            "that",
-            "with",
-            "reveal",
-            "password",
-            "please",
-            "what",
-            "how",
-            "from",
-            "rules",
-            "above",
-            "send",
-            "for",
-            "are",
-            "have",
-        ];
-        let rot = |w: &str| token::hash(&d::rot13(w.as_bytes()));
-        let rev = |w: &str| token::hash(&w.bytes().rev().collect::<Vec<u8>>());
-        let reversible = WORDS
-            .iter()
-            .filter(|w| w.len() > 2 && !matches!(**w, "are" | "for" | "and" | "how" | "all" | "the" | "you"));
-        (WORDS.iter().map(|w| rot(w)).collect(), reversible.map(|w| rev(w)).collect())
+/// Common words, rotated and reversed, as hashes; a bit set keeps the look-up of other words cheap.
+struct Marks {
+    bits: Vec<u64>,
+    rotated: HashSet<u64>,
+    reversed: HashSet<u64>,
+}
+
+const MARKS: &str = "the and you your all ignore previous instructions system prompt this that with reveal password \
+    please what how from rules above send for are have";
+/// Words whose reverse is a word or an abbreviation.
+const PALINDROMIC: &[&str] = &["are", "for", "and", "how", "all", "the", "you"];
+
+fn marks() -> &'static Marks {
+    static CELL: OnceLock<Marks> = OnceLock::new();
+    CELL.get_or_init(|| {
+        let words = || MARKS.split_ascii_whitespace();
+        let rotated: HashSet<u64> = words().map(|w| token::hash(&d::rot13(w.as_bytes()))).collect();
+        let backwards = |w: &str| token::hash(&w.bytes().rev().collect::<Vec<u8>>());
+        let reversed: HashSet<u64> = words().filter(|w| !PALINDROMIC.contains(w)).map(backwards).collect();
+        let mut bits = vec![0u64; 64];
+        for h in rotated.iter().chain(&reversed) {
+            let b = (h >> 52) as usize;
+            bits[b >> 6] |= 1 << (b & 63);
+        }
+        Marks { bits, rotated, reversed }
     })
+}
+
+impl Marks {
+    #[inline(always)]
+    fn maybe(&self, hash: u64) -> bool {
+        let b = (hash >> 52) as usize;
+        self.bits.get(b >> 6).is_some_and(|w| w & (1 << (b & 63)) != 0)
+    }
 }
 
 /// Every decoded view of `text`, whose words are `tokens`. `left` is the budget and shrinks by what is returned.
@@ -204,21 +201,27 @@ fn push_binary(name: &'static str, bytes: Vec<u8>, from: usize, to: usize, out: 
     }
 }
 
+/// A word that may be the code of one character.
+#[inline(always)]
+fn code(t: Option<&Token>) -> bool {
+    t.is_some_and(|t| t.len <= 8 && t.len >= 2 && (t.flags & token::DIGIT != 0 || t.len == 2))
+}
+
 /// Views that show in the words: number codes, ROT13, reversed text, Morse.
 fn words(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
-    let (rot, rev) = marks();
+    let marks = marks();
     let (mut rot_hits, mut rev_hits): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut i = 0;
     while let Some(t) = tokens.get(i) {
-        if t.flags & token::FOLDED == 0 && (3..=12).contains(&t.len) && t.flags & token::DIGIT == 0 {
-            if rot.contains(&t.hash) {
+        if marks.maybe(t.hash) && t.flags & (token::FOLDED | token::DIGIT) == 0 && (3..=12).contains(&t.len) {
+            if marks.rotated.contains(&t.hash) {
                 rot_hits.push(i);
             }
-            if rev.contains(&t.hash) {
+            if marks.reversed.contains(&t.hash) {
                 rev_hits.push(i);
             }
         }
-        if t.flags & token::DIGIT != 0 || t.len == 2 {
+        if code(Some(t)) && (1..4).all(|k| code(tokens.get(i + k))) {
             let n = d::codes(text, tokens, i, out);
             i += n;
         }

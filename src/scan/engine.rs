@@ -21,6 +21,11 @@ const REGEX_BEFORE: usize = 200;
 /// A regular expression looks this far after its trigger word, in bytes.
 const REGEX_AFTER: usize = 600;
 
+/// An exception counts this many words from a finding.
+const NEAR: u32 = 10;
+/// Words that an exception may span.
+const SPAN: u32 = 64;
+
 /// What the engine keeps of a rule.
 #[derive(Debug)]
 pub(crate) struct Compiled {
@@ -37,6 +42,8 @@ pub(crate) struct Compiled {
 pub(crate) struct Pattern {
     text: Cow<'static, str>,
     raw: bool,
+    /// The window must hold one of these, unless there are none.
+    needs: Vec<Cow<'static, str>>,
     compiled: OnceLock<Option<regex::bytes::Regex>>,
 }
 
@@ -54,6 +61,7 @@ impl Pattern {
 fn build(text: &str) -> Result<regex::bytes::Regex, regex::Error> {
     regex::bytes::RegexBuilder::new(text)
         .case_insensitive(true)
+        .unicode(false)
         .size_limit(1 << 20)
         .dfa_size_limit(1 << 20)
         .build()
@@ -84,7 +92,17 @@ impl Engine {
                     regex: None,
                 };
                 // The tests compile every built-in rule, so nothing is lost here in a build that passed them.
-                let _ = b.add(compiled, r.shapes, r.unless, r.triggers, r.regex.map(Cow::Borrowed), r.raw);
+                let _ = b.add(
+                    compiled,
+                    &Source {
+                        shapes: r.shapes,
+                        unless: r.unless,
+                        triggers: r.triggers,
+                        needs: r.needs,
+                        raw: r.raw,
+                    },
+                    r.regex.map(Cow::Borrowed),
+                );
             }
             b.finish()
         })
@@ -106,7 +124,17 @@ impl Engine {
                 message: r.message.into(),
                 regex: None,
             };
-            let _ = b.add(compiled, r.shapes, r.unless, r.triggers, r.regex.map(Cow::Borrowed), r.raw);
+            let _ = b.add(
+                compiled,
+                &Source {
+                    shapes: r.shapes,
+                    unless: r.unless,
+                    triggers: r.triggers,
+                    needs: r.needs,
+                    raw: r.raw,
+                },
+                r.regex.map(Cow::Borrowed),
+            );
         }
         for loaded in rule::load_dir(dir)? {
             b.classes.extend(loaded.file.classes.iter().map(|(k, v)| (k.clone(), v.clone())));
@@ -136,7 +164,18 @@ impl Engine {
                 let shape =
                     |source| RuleError::Shape { path: loaded.path.clone(), line, id: r.id.clone(), source };
                 let regex = r.regex.clone().map(Cow::Owned);
-                b.add(compiled, &r.shapes, &r.unless, &r.triggers, regex, r.raw).map_err(shape)?;
+                b.add(
+                    compiled,
+                    &Source {
+                        shapes: &r.shapes,
+                        unless: &r.unless,
+                        triggers: &r.triggers,
+                        needs: &r.needs,
+                        raw: r.raw,
+                    },
+                    regex,
+                )
+                .map_err(shape)?;
             }
         }
         Ok(b.finish())
@@ -236,6 +275,28 @@ impl Engine {
         let _ = before;
     }
 
+    /// The features of `text` and of all it decodes to: one list of steps for each view. For training.
+    #[doc(hidden)]
+    pub fn instances(&self, text: &[u8]) -> Vec<Vec<Vec<u32>>> {
+        let mut out = Vec::new();
+        let text = text.get(..text.len().min(CHUNK)).unwrap_or_default();
+        let mut left = decode::budget(text.len());
+        self.collect(text, 0, &mut left, &mut out);
+        out
+    }
+
+    fn collect(&self, text: &[u8], depth: u8, left: &mut usize, out: &mut Vec<Vec<Vec<u32>>>) {
+        let mut tokens = Vec::new();
+        let seen = token::tokenise(text, &mut tokens);
+        self.lexicon.resolve(text, &mut tokens);
+        out.push(model::features(&tokens));
+        if depth < decode::MAX_DEPTH {
+            for view in decode::views(text, &tokens, &seen, left) {
+                self.collect(&view.bytes, depth + 1, left, out);
+            }
+        }
+    }
+
     /// A run that was written so that a reader does not see what it says.
     fn hidden(&self, view: &decode::View, had: bool, out: &mut Vec<Finding>) {
         let id = match view.name {
@@ -257,7 +318,7 @@ impl Engine {
         let mut best: Option<model::Window> = None;
         let threshold = if depth == 0 { model.threshold } else { model.threshold / 2 };
         let mut windows = Vec::new();
-        model.windows(text, tokens, threshold, |w| match &mut best {
+        model.windows(tokens, threshold, |w| match &mut best {
             Some(b) if w.first < b.last => {
                 if w.score > b.score {
                     *b = w;
@@ -285,10 +346,26 @@ impl Engine {
     fn shapes(&self, tokens: &[Token], base: &'static str, out: &mut Vec<Finding>) {
         let mut hits: Vec<Hit> = Vec::new();
         self.lexicon.matches(tokens, |hit| hits.push(hit));
+        // Exceptions by rule and place, so that each finding looks only at its neighbours.
+        let mut excuses: Vec<(u16, u32, u32)> =
+            hits.iter().filter(|h| h.unless).map(|h| (h.rule, h.first, h.last)).collect();
+        excuses.sort_unstable();
+        let mut seen: HashMap<u16, u32> = HashMap::new();
         for hit in hits.iter().filter(|h| !h.unless) {
-            let excused = hits.iter().any(|u| {
-                u.unless && u.rule == hit.rule && u.first <= hit.last + 10 && hit.first <= u.last + 10
-            });
+            // One finding of a rule covers what overlaps with it.
+            let covered = seen.get(&hit.rule).is_some_and(|last| hit.first < *last);
+            if covered {
+                continue;
+            }
+            seen.insert(hit.rule, hit.last + 1);
+            let from =
+                excuses.partition_point(|e| (e.0, e.1) < (hit.rule, hit.first.saturating_sub(NEAR + SPAN)));
+            let excused = excuses
+                .get(from..)
+                .unwrap_or_default()
+                .iter()
+                .take_while(|e| e.0 == hit.rule && e.1 <= hit.last + NEAR)
+                .any(|e| hit.first <= e.2 + NEAR);
             let (Some(first), Some(last)) = (tokens.get(hit.first as usize), tokens.get(hit.last as usize))
             else {
                 continue;
@@ -308,8 +385,8 @@ impl Engine {
     }
 
     fn regexes(&self, text: &[u8], tokens: &[Token], depth: u8, out: &mut Vec<Finding>) {
-        // For each rule, how far the text was searched already: windows of one rule never overlap by much.
-        let mut done: HashMap<u16, usize> = HashMap::new();
+        // For each rule, how far the text was searched already.
+        let mut reached: Vec<(u16, usize)> = Vec::new();
         for t in tokens.iter().filter(|t| t.word != 0) {
             for r in &self.lexicon.triggers[t.word as usize] {
                 let Some(pattern) = self.rules.get(*r as usize).and_then(|c| c.regex.as_ref()) else {
@@ -318,16 +395,26 @@ impl Engine {
                 if pattern.raw && depth > 0 {
                     continue;
                 }
-                let from = (t.start as usize).saturating_sub(REGEX_BEFORE);
-                let to = (t.end as usize + REGEX_AFTER).min(text.len());
-                let reached = done.entry(*r).or_insert(0);
-                if (t.end as usize) < *reached {
+                let (start, end) = (t.start as usize, t.end as usize);
+                let at = reached.iter().position(|(rule, _)| rule == r);
+                // A match that holds this trigger was in the window of one before.
+                if at.and_then(|i| reached.get(i)).is_some_and(|(_, to)| end + REGEX_AFTER / 2 <= *to) {
                     continue;
                 }
-                let (Some(regex), Some(window)) = (pattern.get(), text.get(from..to)) else { continue };
-                *reached = t.end as usize;
+                let from = start.saturating_sub(REGEX_BEFORE);
+                let to = (end + REGEX_AFTER).min(text.len());
+                match at.and_then(|i| reached.get_mut(i)) {
+                    Some(have) => have.1 = to,
+                    None => reached.push((*r, to)),
+                }
+                let Some(window) = text.get(from..to) else { continue };
+                if !pattern.needs.is_empty()
+                    && !pattern.needs.iter().any(|n| memchr::memmem::find(window, n.as_bytes()).is_some())
+                {
+                    continue;
+                }
+                let Some(regex) = pattern.get() else { continue };
                 for m in regex.find_iter(window).take(4) {
-                    *reached = (*reached).max(from + m.end());
                     out.push(self.finding(*r, from + m.start(), from + m.end(), "text".into(), 1.0));
                 }
             }
@@ -384,6 +471,15 @@ impl<T: AsRef<str>> ScanText for crate::untrusted::Untrusted<T> {
     }
 }
 
+/// The matching parts of a rule, as written.
+struct Source<'a, S> {
+    shapes: &'a [S],
+    unless: &'a [S],
+    triggers: &'a [S],
+    needs: &'a [S],
+    raw: bool,
+}
+
 #[derive(Default)]
 struct Builder {
     rules: Vec<Compiled>,
@@ -395,24 +491,24 @@ impl Builder {
     fn add<S: AsRef<str>>(
         &mut self,
         mut compiled: Compiled,
-        shapes: &[S],
-        unless: &[S],
-        triggers: &[S],
+        source: &Source<'_, S>,
         regex: Option<Cow<'static, str>>,
-        raw: bool,
     ) -> Result<(), ShapeError> {
         let index = u16::try_from(self.rules.len()).map_err(|_| ShapeError::TooMany)?;
         let lexicon = self.lexicon.get_or_insert_with(Lexicon::new);
-        for s in shapes {
+        for s in source.shapes {
             lexicon.add(index, s.as_ref(), false, &self.classes)?;
         }
-        for s in unless {
+        for s in source.unless {
             lexicon.add(index, s.as_ref(), true, &self.classes)?;
         }
-        for t in triggers {
+        for t in source.triggers {
             lexicon.trigger(t.as_ref(), index)?;
         }
-        compiled.regex = regex.map(|text| Pattern { text, raw, compiled: OnceLock::new() });
+        let needs: Vec<Cow<'static, str>> =
+            source.needs.iter().map(|n| Cow::Owned(n.as_ref().to_string())).collect();
+        compiled.regex =
+            regex.map(|text| Pattern { text, raw: source.raw, needs, compiled: OnceLock::new() });
         self.rules.push(compiled);
         Ok(())
     }

@@ -106,6 +106,14 @@ fn long(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
     if t.len < 14 || t.word != 0 || t.flags & (DIGIT | SINGLE) != 0 || t.end - t.start > 400 {
         return None;
     }
+    // Written together, the first word still stands first.
+    let head = token::folded(text, t.start as usize, (t.end as usize).min(t.start as usize + 32));
+    let known = |from: usize| {
+        (3..=12).any(|len| head.get(from..from + len).is_some_and(|w| lexicon.exact(token::hash(w)) != 0))
+    };
+    if !known(0) && !known(1) {
+        return None;
+    }
     let letters: Vec<Token> = (t.start..t.end)
         .filter(|i| text.get(*i as usize).is_some_and(|b| b & 0xc0 != 0x80))
         .map(|i| Token {

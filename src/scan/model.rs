@@ -14,11 +14,19 @@ pub const SLOTS: usize = 1 << 18;
 pub const STEP: usize = 12;
 /// Steps in a window.
 pub const STEPS: usize = 3;
+/// Windows of a text that is too short to be compared with itself.
+pub const FEW: usize = 6;
+/// Share of its mean window above [`QUIET`] that a text must exceed the threshold by, in units of the logistic score.
+pub const CONTRAST: f32 = 0.6;
+/// What the mean window of a text without instructions scores at most.
+pub const QUIET: f32 = -3.0;
+/// Lower scores count as this one in the mean.
+pub const FLOOR: f32 = -6.0;
 /// Features of one word.
 pub const PER_WORD: usize = 5;
 
 static SHIPPED: &[u8] = include_bytes!("../../patterns/model.bin");
-const MAGIC: &[u8; 8] = b"jessmdl1";
+const MAGIC: &[u8; 8] = b"jessmdl2";
 
 /// The shipped weights.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +36,8 @@ pub struct Model<'a> {
     pub threshold: i32,
     /// What is added to each window.
     pub bias: i32,
+    /// Units of a weight in one unit of the logistic score.
+    pub scale: i32,
 }
 
 /// A window that scored.
@@ -49,23 +59,26 @@ impl Model<'static> {
 }
 
 impl<'a> Model<'a> {
-    /// Reads magic, threshold, bias and weights.
+    /// Reads magic, threshold, bias, scale and weights.
     pub fn read(bytes: &'a [u8]) -> Option<Model<'a>> {
         let rest = bytes.strip_prefix(MAGIC)?;
         let (threshold, rest) = rest.split_first_chunk::<4>()?;
-        let (bias, weights) = rest.split_first_chunk::<4>()?;
+        let (bias, rest) = rest.split_first_chunk::<4>()?;
+        let (scale, weights) = rest.split_first_chunk::<4>()?;
         (weights.len() == SLOTS).then_some(Model {
             weights,
             threshold: i32::from_le_bytes(*threshold),
             bias: i32::from_le_bytes(*bias),
+            scale: i32::from_le_bytes(*scale),
         })
     }
 
     /// The file form of a model.
-    pub fn write(weights: &[i8], threshold: i32, bias: i32) -> Vec<u8> {
+    pub fn write(weights: &[i8], threshold: i32, bias: i32, scale: i32) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend(threshold.to_le_bytes());
         out.extend(bias.to_le_bytes());
+        out.extend(scale.to_le_bytes());
         out.extend(weights.iter().map(|w| *w as u8));
         out
     }
@@ -74,37 +87,49 @@ impl<'a> Model<'a> {
         self.weights.get(slot as usize & (SLOTS - 1)).map_or(0, |w| i32::from(*w as i8))
     }
 
-    /// Calls `found` for each window at or above `threshold`.
-    pub(crate) fn windows(
-        &self,
-        text: &[u8],
-        tokens: &[Token],
-        threshold: i32,
-        mut found: impl FnMut(Window),
-    ) {
+    /// Every window of the text with its score.
+    fn scores(&self, tokens: &[Token]) -> Vec<Window> {
+        let mut out = Vec::with_capacity(tokens.len() / STEP + 1);
         let mut sums = [0i32; STEPS];
         let mut state = State::default();
-        let mut step = 0;
-        let mut chunks = tokens.chunks(STEP).peekable();
         let mut at = 0;
-        while let Some(chunk) = chunks.next() {
+        let chunks = tokens.len().div_ceil(STEP);
+        for (step, chunk) in tokens.chunks(STEP).enumerate() {
             let mut sum = 0;
             for t in chunk {
-                for slot in state.features(text, t) {
+                for slot in state.features(&[], t) {
                     sum += self.weight(slot);
                 }
             }
             sums[step % STEPS] = sum;
-            step += 1;
             at += chunk.len();
-            if step >= STEPS || chunks.peek().is_none() {
+            if step + 1 >= STEPS || step + 1 == chunks {
                 let score = self.bias + sums.iter().sum::<i32>();
-                if score >= threshold {
-                    let first = at.saturating_sub(chunk.len() + (STEPS - 1) * STEP);
-                    found(Window { first, last: at, score });
-                }
+                let first = at.saturating_sub(chunk.len() + (STEPS - 1) * STEP);
+                out.push(Window { first, last: at, score });
             }
         }
+        out
+    }
+
+    /// Calls `found` for each window at or above `threshold` and the text's own allowance.
+    pub(crate) fn windows(&self, tokens: &[Token], threshold: i32, found: impl FnMut(Window)) {
+        let windows = self.scores(tokens);
+        let threshold = threshold.saturating_add(self.allowance(&windows));
+        windows.into_iter().filter(|w| w.score >= threshold).for_each(found);
+    }
+
+    /// What a text that is full of instructions must exceed the threshold by. A manual for agents is one order after
+    /// the other; an injection stands out from what is round it.
+    fn allowance(&self, windows: &[Window]) -> i32 {
+        if windows.len() < FEW {
+            return 0;
+        }
+        let floor = (FLOOR * self.scale as f32) as i64;
+        let best = windows.iter().map(|w| i64::from(w.score)).max().unwrap_or(0).max(floor);
+        let sum: i64 = windows.iter().map(|w| i64::from(w.score).max(floor)).sum::<i64>() - best;
+        let mean = sum / (windows.len() as i64 - 1) - (QUIET * self.scale as f32) as i64;
+        ((mean.max(0) as f32) * CONTRAST) as i32
     }
 
     /// The `n` n-grams that add most to the window, with their weights, as the text has them.
@@ -139,15 +164,10 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The feature slots of each step of `text`, for training.
-pub fn features(text: &str) -> Vec<Vec<u32>> {
-    let mut tokens = Vec::new();
-    token::tokenise(text.as_bytes(), &mut tokens);
+/// The feature slots of each step of a text.
+pub(crate) fn features(tokens: &[Token]) -> Vec<Vec<u32>> {
     let mut state = State::default();
-    tokens
-        .chunks(STEP)
-        .map(|chunk| chunk.iter().flat_map(|t| state.features(text.as_bytes(), t)).collect())
-        .collect()
+    tokens.chunks(STEP).map(|chunk| chunk.iter().flat_map(|t| state.features(&[], t)).collect()).collect()
 }
 
 #[derive(Default)]

@@ -24,6 +24,7 @@ pub struct RuleDef {
     pub(crate) shapes: &'static [&'static str],
     pub(crate) unless: &'static [&'static str],
     pub(crate) triggers: &'static [&'static str],
+    pub(crate) needs: &'static [&'static str],
     pub(crate) regex: Option<&'static str>,
     pub(crate) raw: bool,
 }
@@ -77,6 +78,9 @@ pub struct Rule {
     /// Words near which [`Rule::regex`] is tried. Without one, the rule's code is built in.
     #[serde(default)]
     pub triggers: Vec<String>,
+    /// Literal texts of which the regular expression's window must hold one; none means no such condition.
+    #[serde(default)]
+    pub needs: Vec<String>,
     /// A regular expression, tried from 200 bytes before a trigger to 600 after it.
     pub regex: Option<String>,
     /// The regular expression sees only text that was not decoded.

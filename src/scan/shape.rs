@@ -251,6 +251,7 @@ impl Lexicon {
                 e.phrases.extend(extra);
             }
         }
+        let commonness = self.commonness();
         for (s, shape) in self.shapes.iter().enumerate() {
             let mut best: Option<(u64, usize)> = None;
             for (i, e) in shape.elements.iter().enumerate() {
@@ -258,7 +259,7 @@ impl Lexicon {
                     continue;
                 }
                 let cost = e.words.iter().chain(e.phrases.iter().filter_map(|p| p.first()));
-                let cost: u64 = cost.map(|w| self.commonness(*w)).sum();
+                let cost: u64 = cost.map(|w| commonness.get(*w as usize).copied().unwrap_or(40)).sum();
                 if best.is_none_or(|(c, _)| cost < c) {
                     best = Some((cost, i));
                 }
@@ -308,16 +309,19 @@ impl Lexicon {
         covers
     }
 
-    fn commonness(&self, word: u16) -> u64 {
-        let Some((text, stem)) = self.texts.get(word as usize) else { return 1 };
-        let base = match text.len() {
-            0..=2 => 40,
-            3 => 15,
-            4 => 4,
-            _ => 2,
-        };
-        let common = COMMON.contains(&std::str::from_utf8(text).unwrap_or(""));
-        base * if common { 30 } else { 1 } * if *stem { 2 } else { 1 }
+    /// How often a word of the lexicon is met, in hundredths of an occurrence in 100,000 words.
+    fn commonness(&self) -> Vec<u64> {
+        // A word that is not in the list is rare; a stem stands for several words.
+        let mut out: Vec<u64> = self.texts.iter().map(|(_, stem)| if *stem { 300 } else { 40 }).collect();
+        for line in FREQUENCIES.lines() {
+            let Some((word, count)) = line.split_once(' ') else { continue };
+            if let Some(id) = self.exact.get(&token::hash(word.as_bytes()))
+                && let Some(slot) = out.get_mut(*id as usize)
+            {
+                *slot = count.parse::<u64>().unwrap_or(0) * 100;
+            }
+        }
+        out
     }
 
     /// Fills in [`Token::word`].
@@ -516,106 +520,8 @@ fn backward_skipping(
     None
 }
 
-/// Words that a shape should rather not be anchored on.
-const COMMON: &[&str] = &[
-    "the",
-    "a",
-    "an",
-    "and",
-    "or",
-    "of",
-    "to",
-    "in",
-    "is",
-    "are",
-    "you",
-    "your",
-    "that",
-    "this",
-    "it",
-    "for",
-    "on",
-    "with",
-    "as",
-    "be",
-    "all",
-    "any",
-    "not",
-    "no",
-    "do",
-    "from",
-    "by",
-    "at",
-    "have",
-    "has",
-    "will",
-    "can",
-    "must",
-    "should",
-    "i",
-    "me",
-    "my",
-    "we",
-    "our",
-    "if",
-    "when",
-    "use",
-    "new",
-    "now",
-    "user",
-    "file",
-    "code",
-    "data",
-    "system",
-    "text",
-    "name",
-    "set",
-    "run",
-    "add",
-    "list",
-    "get",
-    "make",
-    "only",
-    "then",
-    "before",
-    "after",
-    "first",
-    "last",
-    "over",
-    "into",
-    "about",
-    "other",
-    "more",
-    "time",
-    "information",
-    "message",
-    "following",
-    "example",
-    "above",
-    "below",
-    "everything",
-    "answer",
-    "output",
-    "response",
-    "send",
-    "include",
-    "please",
-    "always",
-    "never",
-    "instead",
-    "http",
-    "https",
-    "function",
-    "tool",
-    "tools",
-    "call",
-    "write",
-    "read",
-    "model",
-    "key",
-    "keys",
-    "without",
-];
+/// Occurrences of common words in 100,000 words of ordinary technical text: `word count` a line.
+static FREQUENCIES: &str = include_str!("../../patterns/frequencies.txt");
 
 #[cfg(test)]
 mod tests {
