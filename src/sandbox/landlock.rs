@@ -31,7 +31,7 @@ pub fn enter(plan: &Plan) -> Result<(), Errno> {
     for (path, rights) in &plan.landlock {
         let Ok(fd) = PathFd::new(path) else { continue };
         ruleset = ruleset
-            .add_rule(PathBeneath::new(fd, access(*rights, path.is_dir())))
+            .add_rule(PathBeneath::new(fd, access(*rights, path.is_dir()) & AccessFs::from_all(abi)))
             .map_err(|_| Errno::INVAL)?;
     }
     ruleset.restrict_self().map(drop).map_err(|_| Errno::INVAL)

@@ -167,6 +167,8 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     let started = Instant::now();
     let plan = plan::confined(spec, weakened)?;
     let vouched = Vouched::default();
+    let scratch = plan.scratch.as_ref().ok_or(Error::Vanished)?;
+    let scratch = scratch.descriptor().map_err(Error::supervisor("opening the scratch directory"))?;
     let mut connect = spec.connect.clone().unwrap_or_else(|| Arc::new(Closed));
     let mut listener = None;
     if let Some(port) = plan.net.proxy() {
@@ -194,6 +196,7 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
                 writable: sandbox.plan.writable(),
                 readable: sandbox.plan.readable(),
                 processes: sandbox.plan.limits.processes,
+                scratch,
                 connect,
                 vouched,
             };

@@ -72,6 +72,11 @@ impl Scratch {
         &self.path
     }
 
+    /// Another descriptor of it.
+    pub fn descriptor(&self) -> Result<OwnedFd, Errno> {
+        rustix::io::fcntl_dupfd_cloexec(&self.own, 0)
+    }
+
     /// HOME of the run.
     pub fn home(&self) -> PathBuf {
         self.path.join("home")

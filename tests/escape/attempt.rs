@@ -70,6 +70,48 @@ pub enum Sign {
     Effect(fn(&Scene, &mut Plant, &Ran) -> bool),
 }
 
+/// Where an attempt is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum World {
+    /// Tier `full`.
+    Full,
+    /// Tier `landlock`, with the newest Landlock of this kernel.
+    Landlock,
+    /// Tier `landlock` as on a kernel with Landlock ABI 4 (Linux 6.7 to 6.9, Ubuntu 24.04): no scopes.
+    OldLandlock,
+}
+
+impl World {
+    pub const ALL: [World; 3] = [World::Full, World::Landlock, World::OldLandlock];
+
+    /// In front of an attempt's name.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            World::Full => "",
+            World::Landlock => "landlock::",
+            World::OldLandlock => "landlock_abi_4::",
+        }
+    }
+
+    /// Options of `jess run`.
+    pub fn options(self) -> &'static [&'static str] {
+        match self {
+            World::Full => &["--tier", "full"],
+            World::Landlock => &["--tier", "landlock"],
+            World::OldLandlock => &["--tier", "landlock", "--landlock-abi", "4"],
+        }
+    }
+}
+
+/// Whom an attempt gets through for in tier `landlock`, for a reason that docs/threats/sandbox.md gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    ToNobody,
+    ToAll,
+    ToRoot,
+    ToUsers,
+}
+
 pub struct Attempt {
     pub name: &'static str,
     pub control: Control,
@@ -80,6 +122,8 @@ pub struct Attempt {
     pub sign: Sign,
     /// Whether being killed by the filter (SIGSYS) is a way to fail.
     pub may_be_killed: bool,
+    /// Who gets through in tier `landlock`.
+    pub open: Open,
 }
 
 /// An attempt that succeeds if `play` returns `Ok`.
@@ -91,6 +135,7 @@ pub fn returns(name: &'static str, play: fn(&Scene) -> Played) -> Attempt {
         play,
         sign: Sign::Returned,
         may_be_killed: false,
+        open: Open::ToNobody,
     }
 }
 
@@ -117,6 +162,9 @@ impl Attempt {
     }
     pub fn needing_root(self) -> Attempt {
         Attempt { control: Control::Root, ..self }
+    }
+    pub fn open_in_landlock(self, open: Open) -> Attempt {
+        Attempt { open, ..self }
     }
     pub fn may_be_killed(self) -> Attempt {
         Attempt { may_be_killed: true, ..self }

@@ -1,7 +1,7 @@
 //! Files outside the grants, read-only grants, and what is left of them through /proc.
 
-use crate::attempt::{Attempt, Played, Ran, Scene, effects, loots, returns};
-use crate::plant::{Plant, inherited, terminal};
+use crate::attempt::{Attempt, Open, Played, Ran, Scene, effects, loots, returns};
+use crate::plant::{Plant, Removed, inherited, terminal};
 use crate::raw::{at, c, call, calls};
 use std::fs;
 use std::io::{Read, Write};
@@ -53,7 +53,22 @@ pub fn attempts() -> Vec<Attempt> {
         })
         .planted(|s| inherited(fs::File::open(s.outside("secret")).expect("furnished"))),
         returns("list_outside", |s| fs::read_dir(s.outside("")).map(|_| "listed".into()).map_err(text)),
-        returns("stat_outside", |s| fs::metadata(s.outside("secret")).map(|_| "seen".into()).map_err(text)),
+        returns("stat_outside", |s| fs::metadata(s.outside("secret")).map(|_| "seen".into()).map_err(text))
+            .open_in_landlock(Open::ToAll),
+        loots("attribute_outside", |s| {
+            let (path, name) = (c(s.outside("secret")), c("user.escape"));
+            let mut value = [0u8; 64];
+            let args = [at(&path), at(&name), value.as_mut_ptr() as usize, value.len()];
+            let n = call(libc::SYS_getxattr, &args)? as usize;
+            Ok(String::from_utf8_lossy(value.get(..n).unwrap_or_default()).into_owned())
+        })
+        .planted(|s| {
+            let (path, name) = (c(s.outside("secret")), c("user.escape"));
+            let args = [at(&path), at(&name), s.secret.as_ptr() as usize, s.secret.len(), 0];
+            call(libc::SYS_setxattr, &args).expect("the file system has attributes");
+            Plant::default()
+        })
+        .open_in_landlock(Open::ToAll),
         returns("watch_outside", |s| {
             let fd = call(libc::SYS_inotify_init1, &[0])?;
             calls(libc::SYS_inotify_add_watch, &[fd as usize, at(&c(s.outside("."))), 2])
@@ -144,6 +159,96 @@ pub fn attempts() -> Vec<Attempt> {
             |s, _, _| mode(&s.lib("file")) == 0o777,
         ),
         effects("touch_read_only_grant", |s| touch(&s.lib("file")), |s, _, _| old(&s.lib("file"))),
+        effects(
+            "chmod_by_a_name_in_proc",
+            |s| {
+                let file = fs::File::open(s.lib("file")).map_err(text)?;
+                let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+                chmod(Path::new(&format!("/proc/self/fd/{fd}")), 0o777)
+            },
+            |s, _, _| mode(&s.lib("file")) == 0o777,
+        ),
+        effects(
+            "chmod_by_a_link_in_a_grant",
+            |s| {
+                std::os::unix::fs::symlink(s.outside("target"), s.work("link")).map_err(text)?;
+                chmod(&s.work("link"), 0o777)
+            },
+            |s, _, _| mode(&s.outside("target")) == 0o777,
+        ),
+        effects(
+            "chmod_of_a_directory_descriptor",
+            |s| {
+                let dir = fs::File::open(s.lib(".")).map_err(text)?;
+                let fd = std::os::fd::AsRawFd::as_raw_fd(&dir) as usize;
+                let at_empty_path = libc::AT_EMPTY_PATH as usize;
+                calls(libc::SYS_fchmodat2, &[fd, at(&c("")), 0o777, at_empty_path])
+            },
+            |s, _, _| mode(&s.lib(".")) == 0o777,
+        ),
+        effects(
+            "chmod_outside_while_the_name_changes",
+            |s| {
+                race(&s.work("own"), &s.outside("target"), |path| {
+                    call(libc::SYS_fchmodat, &[libc::AT_FDCWD as usize, path, 0o777]).is_ok()
+                })
+            },
+            |s, _, _| mode(&s.outside("target")) == 0o777,
+        ),
+        effects(
+            "attribute_by_a_read_only_descriptor",
+            |s| {
+                let file = fs::File::open(s.lib("file")).map_err(text)?;
+                let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as usize;
+                let name = c("user.escape");
+                calls(libc::SYS_fsetxattr, &[fd, at(&name), at(&name), 4, 0])
+            },
+            |s, _, _| {
+                let (path, name) = (c(s.lib("file")), c("user.escape"));
+                call(libc::SYS_getxattr, &[at(&path), at(&name), 0, 0]).is_ok()
+            },
+        ),
+        effects(
+            "no_dump_flag_on_a_read_only_grant",
+            |s| {
+                let file = fs::File::open(s.lib("file")).map_err(text)?;
+                let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as usize;
+                let mut flags = 0i64;
+                call(libc::SYS_ioctl, &[fd, 0x8008_6601, (&raw mut flags) as usize])?;
+                flags |= 0x40;
+                calls(libc::SYS_ioctl, &[fd, 0x4008_6602, (&raw const flags) as usize])
+            },
+            |s, _, _| {
+                let file = fs::File::open(s.lib("file")).expect("furnished");
+                let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as usize;
+                let mut flags = 0i64;
+                let _ = call(libc::SYS_ioctl, &[fd, 0x8008_6601, (&raw mut flags) as usize]);
+                flags & 0x40 != 0
+            },
+        ),
+        effects(
+            "change_the_group_of_a_read_only_grant",
+            |s| {
+                calls(
+                    libc::SYS_fchownat,
+                    &[libc::AT_FDCWD as usize, at(&c(s.lib("file"))), usize::MAX, 12345, 0],
+                )
+            },
+            |s, _, _| {
+                std::os::unix::fs::MetadataExt::gid(&fs::metadata(s.lib("file")).expect("furnished")) == 12345
+            },
+        )
+        .needing_root(),
+        loots("scratch_of_another_run", |s| read(Path::new(s.word("scratch")))).planted(|s| {
+            use std::os::unix::fs::DirBuilderExt;
+            let uid = rustix::process::geteuid().as_raw();
+            let name = &s.secret[..8];
+            let dir = std::env::temp_dir().join(format!("jess-{uid}-neighbour-{name}"));
+            fs::DirBuilder::new().mode(0o700).create(&dir).expect("a new name");
+            fs::write(dir.join("secret"), &s.secret).expect("own directory");
+            Plant { removed: Some(Removed(dir.clone())), ..Plant::default() }
+                .word("scratch", dir.join("secret").display())
+        }),
         returns("setxattr_on_read_only_grant", |s| {
             let (path, name) = (c(s.lib("file")), c("user.escape"));
             calls(libc::SYS_setxattr, &[at(&path), at(&name), name.as_ptr() as usize, 4, 0])
@@ -251,8 +356,8 @@ pub fn attempts() -> Vec<Attempt> {
         .needing_root(),
     ];
     all.extend([
-        returns("read_kernel_symbols", |_| not_empty("/proc/kallsyms")),
-        returns("read_kernel_keys", |_| not_empty("/proc/key-users")),
+        returns("read_kernel_symbols", |_| not_empty("/proc/kallsyms")).open_in_landlock(Open::ToAll),
+        returns("read_kernel_keys", |_| not_empty("/proc/key-users")).open_in_landlock(Open::ToAll),
         returns("list_sys", |_| fs::read_dir("/sys/kernel").map(|_| "listed".into()).map_err(text)),
         returns("list_cgroups", |_| fs::read_dir("/sys/fs/cgroup").map(|_| "listed".into()).map_err(text)),
         loots("read_the_operators_environment", |_| {
@@ -285,6 +390,40 @@ fn under(root: &str, path: &Path) -> std::path::PathBuf {
 
 fn write(path: &Path) -> Played {
     fs::write(path, "escaped").map(|()| "wrote".into()).map_err(text)
+}
+
+/// Makes `attempt` on the name of a file that is the run's own while another thread swaps it for one that is not.
+fn race(own: &Path, other: &Path, attempt: fn(usize) -> bool) -> Played {
+    use std::os::unix::ffi::OsStrExt;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    const LENGTH: usize = 4096;
+    let padded = |path: &Path| {
+        let mut bytes = path.as_os_str().as_bytes().to_vec();
+        bytes.resize(LENGTH, 0);
+        bytes
+    };
+    let (own, other) = (padded(own), padded(other));
+    // One buffer that both threads use, by address as the kernel does.
+    let shared = Box::leak(vec![0u8; LENGTH].into_boxed_slice()).as_mut_ptr() as usize;
+    static STOP: AtomicBool = AtomicBool::new(false);
+    static SWAPS: AtomicUsize = AtomicUsize::new(0);
+    let swapper = std::thread::spawn(move || {
+        while !STOP.load(Ordering::Relaxed) {
+            crate::raw::poke(shared, &own);
+            crate::raw::poke(shared, &other);
+            SWAPS.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    // Until both had their turn often enough, however busy the machine is.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    let (mut calls, mut done) = (0, 0);
+    while std::time::Instant::now() < end && (calls < 500 || SWAPS.load(Ordering::Relaxed) < 5000) {
+        done += usize::from(attempt(shared));
+        calls += 1;
+    }
+    STOP.store(true, Ordering::SeqCst);
+    let _ = swapper.join();
+    if done == 0 { Err("no call was let through".into()) } else { Ok(format!("{done} calls")) }
 }
 
 fn chmod(path: &Path, mode: u32) -> Played {

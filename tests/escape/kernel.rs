@@ -1,7 +1,7 @@
 //! Kernel surface that a build or an analysis has no use for.
 
 use crate::attempt::{Attempt, loots, returns};
-use crate::plant::Plant;
+use crate::plant::{Plant, Queue};
 use crate::raw::{at, c, call, calls, peek};
 
 /// The key of the System V objects that plants make: one for each test program.
@@ -92,7 +92,7 @@ pub fn attempts() -> Vec<Attempt> {
             let name = format!("escape-{}", &s.secret[..8]);
             let flags = (libc::O_CREAT | libc::O_RDWR) as usize;
             let _ = call(libc::SYS_mq_open, &[at(&c(&name)), flags, 0o666, 0]);
-            Plant::default().word("name", name)
+            Plant { queue: Some(Queue(name.clone())), ..Plant::default() }.word("name", name)
         }),
         returns("type_into_a_terminal", |s| {
             let flags = (libc::O_RDWR | libc::O_NOCTTY) as usize;

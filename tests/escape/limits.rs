@@ -1,6 +1,6 @@
 //! Resource use without bound.
 
-use crate::attempt::{Attempt, effects, returns};
+use crate::attempt::{Attempt, Open, effects, returns};
 use crate::raw::{call, exit, fork};
 use std::io::Write;
 
@@ -45,13 +45,14 @@ pub fn attempts() -> Vec<Attempt> {
             file.set_len(11 << 30).map(|()| "made".into()).map_err(|e| e.to_string())
         }),
         returns("scratch_of_three_gibibytes", |_| {
-            let path = format!("/tmp/escape-{}", std::process::id());
+            let path = std::env::temp_dir().join(format!("escape-{}", std::process::id()));
             let file = std::fs::File::create(&path).map_err(|e| e.to_string())?;
             let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as usize;
             let filled = crate::raw::calls(libc::SYS_fallocate, &[fd, 0, 0, 3 << 30]);
             let _ = std::fs::remove_file(&path);
             filled
-        }),
+        })
+        .open_in_landlock(Open::ToAll),
         effects(
             "output_of_seventy_megabytes",
             |_| {

@@ -1,7 +1,7 @@
 //! Ways out of `jess run`, each tried for real.
 //!
 //! An attempt is played twice by a copy of this program: once without a sandbox, where it must succeed, and once under
-//! `jess run`, where it must not. What decides is what happened: the secret that came out, the file that changed, the
+//! `jess run`, where it must not: in tier `full`, in tier `landlock`, and there once more as on an older kernel. What decides is what happened: the secret that came out, the file that changed, the
 //! listener that heard something, the call that returned; never a failed command by itself. An attempt that did not
 //! get as far as its own verdict inside proves nothing, and fails.
 //!
@@ -23,7 +23,7 @@ mod processes;
 mod raw;
 mod runner;
 
-use attempt::Attempt;
+use attempt::{Attempt, Open, World};
 use libtest_mimic::{Arguments, Trial};
 
 /// How many attempts there are at least.
@@ -43,6 +43,19 @@ fn all() -> Vec<Attempt> {
     .collect()
 }
 
+/// The threat table names every attempt that is open in tier `landlock`, and no other.
+fn written_down() -> Result<(), String> {
+    let table = include_str!("../../docs/threats/sandbox.md");
+    let (_, open) = table.split_once("## Open in tier `landlock`").ok_or("the section is missing")?;
+    for attempt in all() {
+        let named = open.contains(&format!("`{}`", attempt.name));
+        if named != (attempt.open != Open::ToNobody) {
+            return Err(format!("{}: the section names it: {named}", attempt.name));
+        }
+    }
+    Ok(())
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     match args.get(1).map(String::as_str) {
@@ -52,15 +65,20 @@ fn main() {
         _ => {}
     }
     let root = rustix::process::geteuid().is_root();
-    let mut trials: Vec<Trial> = all()
+    let attempts = all().len();
+    let mut trials: Vec<Trial> = World::ALL
         .into_iter()
-        .map(|attempt| {
+        .flat_map(|world| all().into_iter().map(move |attempt| (world, attempt)))
+        .map(|(world, attempt)| {
             let ignored = attempt.control == attempt::Control::Root && !root;
-            Trial::test(attempt.name, move || runner::prove(&attempt).map_err(Into::into))
+            let name = format!("{}{}", world.prefix(), attempt.name);
+            Trial::test(name, move || runner::prove(&attempt, world).map_err(Into::into))
                 .with_ignored_flag(ignored)
         })
         .collect();
-    let attempts = trials.len();
+    trials.push(Trial::test("what_is_open_in_tier_landlock_is_written_down", || {
+        written_down().map_err(Into::into)
+    }));
     trials.push(Trial::test("there_are_enough_attempts", move || {
         if attempts < AT_LEAST { Err(format!("{attempts} attempts").into()) } else { Ok(()) }
     }));

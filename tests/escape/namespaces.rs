@@ -1,6 +1,6 @@
 //! Namespaces, mounts and roots.
 
-use crate::attempt::{Attempt, Played, Scene, effects, returns};
+use crate::attempt::{Attempt, Open, Played, Scene, effects, returns};
 use crate::raw::{at, c, call, calls, exit, fork};
 
 pub fn attempts() -> Vec<Attempt> {
@@ -89,13 +89,15 @@ pub fn attempts() -> Vec<Attempt> {
                     .is_some_and(|bits| u64::from_str_radix(bits.trim(), 16).is_ok_and(|bits| bits != 0))
             });
             if held { Ok("capabilities".into()) } else { Err("none".into()) }
-        }),
+        })
+        .open_in_landlock(Open::ToUsers),
         returns("uid_zero_of_the_kernel", |_| {
             let map = std::fs::read_to_string("/proc/self/uid_map").map_err(|e| e.to_string())?;
             let outside = map.split_whitespace().nth(1).unwrap_or_default();
             if outside == "0" { Ok("kernel uid 0".into()) } else { Err(format!("uid {outside}")) }
         })
-        .needing_root(),
+        .needing_root()
+        .open_in_landlock(Open::ToRoot),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Ways to reach the host's network and sockets.
 
-use crate::attempt::{Attempt, Played, Scene, effects, returns};
+use crate::attempt::{Attempt, Open, Played, Scene, effects, returns};
 use crate::plant::{
     Plant, inherited, listening, tcp, udp, unix_abstract, unix_datagram, unix_stream, was_heard,
 };
@@ -72,7 +72,39 @@ pub fn attempts() -> Vec<Attempt> {
                 }
             })
             .word("port", port)
-        }),
+        })
+        .open_in_landlock(Open::ToAll),
+        effects(
+            "tcp_to_the_host_while_the_address_changes",
+            |s| {
+                let own = TcpListener::bind("127.0.0.1:0").map_err(text)?;
+                own.set_nonblocking(true).map_err(text)?;
+                let own_port = own.local_addr().map_err(text)?.port();
+                let address = Box::leak(Box::new(inet(s)));
+                let at = address.as_mut_ptr() as usize;
+                let host_port = s.number("port") as u16;
+                let stop = &*Box::leak(Box::new(std::sync::atomic::AtomicBool::new(false)));
+                let swapper = std::thread::spawn(move || {
+                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        crate::raw::poke(at + 2, &own_port.to_be_bytes());
+                        crate::raw::poke(at + 2, &host_port.to_be_bytes());
+                    }
+                });
+                let mut made = 0;
+                let end = Instant::now() + Duration::from_secs(5);
+                for _ in (0..300).take_while(|_| Instant::now() < end) {
+                    let socket = call(libc::SYS_socket, &[libc::AF_INET as usize, 1, 0])?;
+                    made += usize::from(call(libc::SYS_connect, &[socket as usize, at, 16]).is_ok());
+                    let _ = call(libc::SYS_close, &[socket as usize]);
+                    let _ = own.accept();
+                }
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+                let _ = swapper.join();
+                if made == 0 { Err("no connection".into()) } else { Ok(format!("{made} connections")) }
+            },
+            was_heard,
+        )
+        .planted(|_| tcp("127.0.0.1")),
         effects("unix_socket_in_a_grant", |s| unix_connect(&s.work("socket")), was_heard)
             .planted(|s| unix_stream(&s.work("socket"))),
         effects("unix_socket_in_a_read_only_grant", |s| unix_connect(&s.lib("socket")), was_heard)
@@ -125,7 +157,8 @@ pub fn attempts() -> Vec<Attempt> {
             let port = format!(":{:04X} ", s.number("port"));
             if table.contains(&port) { Ok("listed".into()) } else { Err("not listed".into()) }
         })
-        .planted(|_| tcp("127.0.0.1")),
+        .planted(|_| tcp("127.0.0.1"))
+        .open_in_landlock(Open::ToAll),
         returns("netlink", |_| socket(libc::AF_NETLINK, libc::SOCK_RAW, 0)),
         returns("vsock_or_alg", |_| {
             socket(libc::AF_ALG, libc::SOCK_SEQPACKET, 0).or_else(|_| socket(libc::AF_VSOCK, 1, 0))

@@ -27,8 +27,31 @@ pub struct Plant {
     /// Stays open during the run; nobody reads it.
     #[allow(dead_code)]
     pub held: Vec<OwnedFd>,
+    /// Removed after the run.
+    #[allow(dead_code)]
+    pub queue: Option<Queue>,
+    #[allow(dead_code)]
+    pub removed: Option<Removed>,
     /// Commands in front of the run.
     pub wrapper: Vec<&'static str>,
+}
+
+/// A message queue of the host that goes with the plant.
+pub struct Queue(pub String);
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let _ = call(libc::SYS_mq_unlink, &[crate::raw::at(&crate::raw::c(&self.0))]);
+    }
+}
+
+/// A directory of the host that goes with the plant.
+pub struct Removed(pub std::path::PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Plant {

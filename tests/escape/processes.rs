@@ -1,8 +1,8 @@
 //! Other processes, the supervisor, and what outlives a run.
 
-use crate::attempt::{Attempt, Played, Scene, effects, loots, returns};
+use crate::attempt::{Attempt, Open, Played, Scene, effects, loots, returns};
 use crate::plant::{Plant, victim};
-use crate::raw::{call, calls, exit, fork};
+use crate::raw::{at, c, call, calls, exit, fork};
 use std::os::unix::process::parent_id;
 use std::time::Duration;
 
@@ -21,6 +21,19 @@ pub fn attempts() -> Vec<Attempt> {
             |_, p, _| killed(p),
         )
         .planted(victim),
+        effects(
+            "kill_by_directory_of_proc",
+            |s| {
+                let path = c(format!("/proc/{}", pid(s)));
+                let flags = (libc::O_RDONLY | libc::O_DIRECTORY) as usize;
+                let dir = call(libc::SYS_openat, &[libc::AT_FDCWD as usize, at(&path), flags])?;
+                calls(libc::SYS_pidfd_send_signal, &[dir as usize, 9, 0, 0])
+            },
+            |_, p, _| killed(p),
+        )
+        .planted(victim),
+        effects("kill_a_group", |s| calls(libc::SYS_kill, &[pid(s).wrapping_neg(), 9]), |_, p, _| killed(p))
+            .planted(victim),
         effects(
             "queue_a_signal",
             |s| {
@@ -60,9 +73,12 @@ pub fn attempts() -> Vec<Attempt> {
             std::fs::read_dir(format!("/proc/{}/fd", parent_id()))
                 .map(|_| "listed".into())
                 .map_err(|e| e.to_string())
-        }),
+        })
+        .open_in_landlock(Open::ToRoot),
         loots("environment_of_a_process", |s| proc_file(pid(s), "environ")).planted(victim),
-        returns("command_line_of_a_process", |s| proc_file(pid(s), "cmdline")).planted(victim),
+        returns("command_line_of_a_process", |s| proc_file(pid(s), "cmdline"))
+            .planted(victim)
+            .open_in_landlock(Open::ToAll),
         loots("file_in_a_process_s_directory", |s| proc_file(pid(s), "cwd/secret")).planted(victim),
         loots("open_file_of_a_process", |s| proc_file(pid(s), &format!("fd/{}", s.word("fd"))))
             .planted(victim),

@@ -1,6 +1,6 @@
 //! Plays an attempt outside and inside, and says what it proved.
 
-use crate::attempt::{Attempt, Control, Played, Ran, Scene, Sign};
+use crate::attempt::{Attempt, Control, Open, Played, Ran, Scene, Sign, World};
 use crate::plant::Plant;
 use crate::raw::{call, fork};
 use std::io::{Read, Seek, Write};
@@ -12,13 +12,27 @@ use std::sync::OnceLock;
 /// Seconds after which a run is killed.
 const LIMIT: &str = "20";
 
-/// Fails unless the attempt succeeds outside and fails inside.
-pub fn prove(attempt: &Attempt) -> Result<(), String> {
-    let (got_out, outside) = run(attempt, false)?;
+/// Fails unless the attempt succeeds outside and fails inside; where it is known to be open, unless it succeeds.
+pub fn prove(attempt: &Attempt, world: World) -> Result<(), String> {
+    let (got_out, outside) = run(attempt, None)?;
     if !got_out {
         return Err(format!("the control did not succeed, so this proves nothing: {}", describe(&outside)));
     }
-    let (got_out, inside) = run(attempt, true)?;
+    let (got_out, inside) = run(attempt, Some(world))?;
+    let root = rustix::process::geteuid().is_root();
+    let open = world != World::Full
+        && match attempt.open {
+            Open::ToNobody => false,
+            Open::ToAll => true,
+            Open::ToRoot => root,
+            Open::ToUsers => !root,
+        };
+    if open && !got_out {
+        return Err(format!("known to be open, and closed: {}", describe(&inside)));
+    }
+    if open {
+        return Ok(());
+    }
     if got_out {
         return Err(format!("ESCAPED: {}", describe(&inside)));
     }
@@ -52,7 +66,7 @@ pub fn program_path() -> &'static Path {
     program()
 }
 
-fn run(attempt: &Attempt, inside: bool) -> Result<(bool, Ran), String> {
+fn run(attempt: &Attempt, inside: Option<World>) -> Result<(bool, Ran), String> {
     let dir = tempfile::tempdir().map_err(|e| e.to_string())?;
     let mut scene = Scene {
         base: dir.path().canonicalize().map_err(|e| e.to_string())?,
@@ -85,18 +99,20 @@ fn furnish(scene: &Scene) -> std::io::Result<()> {
     std::fs::write(scene.work("own"), "own")
 }
 
-fn command(attempt: &Attempt, scene: &Scene, plant: &Plant, nonce: &str, inside: bool) -> Command {
+fn command(attempt: &Attempt, scene: &Scene, plant: &Plant, nonce: &str, inside: Option<World>) -> Command {
     let mut line: Vec<PathBuf> = plant.wrapper.iter().map(PathBuf::from).collect();
     line.extend(["timeout", "--foreground", "--signal=KILL", LIMIT].map(PathBuf::from));
-    if inside {
-        line.extend([env!("CARGO_BIN_EXE_jess"), "run", "--rw"].map(PathBuf::from));
+    if let Some(world) = inside {
+        line.extend([env!("CARGO_BIN_EXE_jess"), "run"].map(PathBuf::from));
+        line.extend(world.options().iter().map(PathBuf::from));
+        line.push("--rw".into());
         line.extend([scene.base.join("work"), "--ro".into(), scene.base.join("lib"), "--ro".into()]);
         line.extend([program().into(), "--".into()]);
     } else {
         line.extend([program().into(), "launch".into()]);
     }
     line.extend([program().into(), "play".into(), attempt.name.into()]);
-    let namespaced = !inside && attempt.control == Control::Namespaced;
+    let namespaced = inside.is_none() && attempt.control == Control::Namespaced;
     line.extend([nonce.into(), if namespaced { "namespaced" } else { "plain" }.into(), scene.base.clone()]);
     let mut command = Command::new(&line[0]);
     command

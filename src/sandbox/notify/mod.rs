@@ -10,6 +10,7 @@ mod metadata;
 mod network;
 mod policy;
 pub(super) mod processes;
+mod shm;
 
 pub use policy::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 
@@ -21,6 +22,7 @@ use processes::Population;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
+use shm::Shm;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -43,6 +45,8 @@ enum Answer {
     Return(Result<i64, Errno>),
     /// The kernel carries the call out.
     Proceed,
+    /// The caller gets a copy of this descriptor.
+    Descriptor { fd: OwnedFd, cloexec: bool },
     /// The answer comes when a connection is made.
     Later,
 }
@@ -64,6 +68,8 @@ pub(super) struct Rules {
     pub readable: Vec<PathBuf>,
     /// Processes and threads at once.
     pub processes: Option<u64>,
+    /// The scratch directory.
+    pub scratch: OwnedFd,
     /// Connections.
     pub connect: Arc<dyn ConnectPolicy>,
     /// Where connections that the policy allowed are noted.
@@ -77,6 +83,7 @@ pub(super) struct Supervisor {
     readable: Vec<PathBuf>,
     population: Population,
     network: Network,
+    shm: Shm,
     house: i32,
 }
 
@@ -89,6 +96,7 @@ impl Supervisor {
             readable: rules.readable,
             population: Population::new(rules.processes),
             network: Network::new(rules.connect, rules.vouched),
+            shm: Shm::new(rules.scratch),
             house,
         }
     }
@@ -116,6 +124,11 @@ impl Supervisor {
         match self.decide(call) {
             Answer::Return(result) => self.listener.answer(id, result),
             Answer::Proceed => sys::proceed(self.listener.0.as_fd(), id),
+            Answer::Descriptor { fd, cloexec } => {
+                if let Err(errno) = sys::answer_with_fd(self.listener.0.as_fd(), id, fd.as_fd(), cloexec) {
+                    self.listener.answer(id, Err(errno));
+                }
+            }
             Answer::Later => {}
         }
     }
@@ -131,6 +144,18 @@ impl Supervisor {
         let is = |call: calls::Call| call.is(caller.call.number);
         if [calls::clone, calls::fork, calls::vfork].into_iter().any(is) {
             return processes::start(&mut context);
+        }
+        if [calls::open, calls::openat].into_iter().any(is) {
+            return self.shm.open(&caller);
+        }
+        if [calls::unlink, calls::unlinkat].into_iter().any(is) {
+            return self.shm.unlink(&caller);
+        }
+        if [calls::link, calls::linkat].into_iter().any(is) {
+            return self.shm.link(&caller);
+        }
+        if is(calls::ioctl) {
+            return shm::terminal_peer(&caller);
         }
         if is(calls::connect) {
             return self.network.connect(&caller);

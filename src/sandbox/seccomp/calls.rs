@@ -99,6 +99,8 @@ calls! {
     truncate 76 45
     mkdir 83 -
     creat 85 -
+    link 86 -
+    unlink 87 -
     chmod 90 -
     fchmod 91 52
     chown 92 -
@@ -172,6 +174,8 @@ calls! {
     mknodat 259 33
     fchownat 260 54
     futimesat 261 -
+    unlinkat 263 35
+    linkat 265 37
     fchmodat 268 53
     unshare 272 97
     vmsplice 278 75

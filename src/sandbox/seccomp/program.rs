@@ -28,6 +28,11 @@ impl Program {
         Program { arch, code: Vec::with_capacity(512) }
     }
 
+    /// The architecture that it is for.
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
     /// The instructions.
     pub fn finish(self) -> Vec<sock_filter> {
         self.code

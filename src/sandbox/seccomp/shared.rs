@@ -3,9 +3,10 @@
 //! Objects of the host that have no place in the file system (System V IPC, message queues) are out of reach. Calls
 //! that change a file's metadata, reach a socket, start a process or name another one go to the supervisor.
 
+use super::calls::Arch;
 use super::calls::{self, Call};
 use super::program::{Program, Test};
-use super::{ALLOW, EPERM, mode_at};
+use super::{ALLOW, EPERM, SETID};
 
 /// Asks the supervisor.
 const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
@@ -96,6 +97,9 @@ const MSG_FASTOPEN: u32 = 0x2000_0000;
 /// FS_IOC_SETFLAGS, its 32-bit form, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION: attributes by a read-only descriptor.
 const ATTRIBUTE_REQUESTS: [u32; 4] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602];
 
+/// The request for the other side of a terminal.
+const TIOCGPTPEER: u32 = 0x5441;
+
 /// What the filter of tier `landlock` has to do by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
@@ -126,9 +130,11 @@ impl Shared {
         for request in ATTRIBUTE_REQUESTS {
             b.when(Test::Equal, request, EPERM);
         }
+        b.when(Test::Equal, TIOCGPTPEER, self.asked());
     }
 
-    /// The open family. Argument `flags` is loaded.
+    /// The open family. Argument `flags` is loaded. The flags with which C libraries open shared memory and semaphores,
+    /// and hardly anything else, are asked about: the supervisor answers for those in /dev/shm.
     pub(super) fn open(self, b: &mut Program, flags: u32, creating: u32) {
         if self.landlock_abi < 3 {
             // Truncation by a descriptor for reading is no write to an old Landlock.
@@ -137,9 +143,20 @@ impl Shared {
             b.when(Test::Equal, libc::O_RDONLY as u32, EPERM);
             b.load_arg(flags);
         }
-        b.jump(Test::AnyBit, creating, 1, 0);
+        let shared_memory = |b: &mut Program, bits: i32, value: i32| {
+            b.load_arg(flags);
+            b.and(bits as u32);
+            b.when(Test::Equal, value as u32, self.asked());
+        };
+        const OPENED: (i32, i32) = (libc::O_NOFOLLOW | libc::O_ACCMODE, libc::O_NOFOLLOW | libc::O_RDWR);
+        b.jump(Test::AnyBit, creating, 5, 0);
+        shared_memory(b, OPENED.0, OPENED.1);
         b.ret(ALLOW);
-        mode_at(b, flags + 1, ALLOW);
+        b.load_arg(flags + 1);
+        b.when(Test::AnyBit, SETID, EPERM);
+        shared_memory(b, OPENED.0, OPENED.1);
+        shared_memory(b, libc::O_CREAT | libc::O_EXCL, libc::O_CREAT | libc::O_EXCL);
+        b.ret(ALLOW);
     }
 
     pub(super) fn rules(self, p: &mut Program) {
@@ -163,6 +180,14 @@ impl Shared {
                 b.when(Test::Equal, 0, ALLOW);
                 b.ret(self.asked());
             });
+        }
+        // Names of shared memory, by the calls that the C library of the architecture uses.
+        let names = match p.arch() {
+            Arch::X86_64 => [calls::link, calls::unlink],
+            Arch::Aarch64 => [calls::linkat, calls::unlinkat],
+        };
+        for call in names {
+            p.always(call, self.asked());
         }
         if self.landlock_abi < 6 {
             for call in SIGNALS {

@@ -116,11 +116,13 @@ fn in_tier_landlock_metadata_connections_and_new_processes_are_the_supervisor_s(
         for call in [calls::shmget, calls::mq_open, calls::msgget, calls::pidfd_getfd, calls::file_setattr] {
             assert_eq!(ask(call, [0; 6]), Some(EPERM), "{} on {arch:?}", call.name);
         }
-        assert_eq!(
-            ask(calls::openat, [0, 0, libc::O_RDONLY as u64, 0, 0, 0]),
-            Some(ALLOW),
-            "opens cost nothing"
-        );
+        let open = |flags: i32, mode: u64| ask(calls::openat, [0, 0, flags as u64, mode, 0, 0]);
+        assert_eq!(open(libc::O_RDONLY, 0o4755), Some(ALLOW), "opens cost nothing");
+        assert_eq!(open(libc::O_WRONLY | libc::O_CREAT, 0o644), Some(ALLOW));
+        assert_eq!(open(libc::O_WRONLY | libc::O_CREAT, 0o4755), Some(EPERM));
+        assert_eq!(open(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600), Some(ASK), "a new semaphore");
+        assert_eq!(open(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o4600), Some(EPERM));
+        assert_eq!(open(libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0o4777), Some(ASK), "an old one");
     }
 }
 

@@ -9,9 +9,11 @@ use std::ffi::{c_int, c_ulong};
 const NOTIF_RECV: c_ulong = 0xc050_2100;
 const NOTIF_SEND: c_ulong = 0xc018_2101;
 const NOTIF_ID_VALID: c_ulong = 0x4008_2102;
+const NOTIF_ADDFD: c_ulong = 0x4018_2103;
 const NOTIF_SET_FLAGS: c_ulong = 0x4008_2104;
 
 const USER_NOTIF_FLAG_CONTINUE: u32 = 1;
+const ADDFD_FLAG_SEND: u32 = 2;
 const FD_SYNC_WAKE_UP: c_ulong = 1;
 
 /// `struct seccomp_notif`: one call that waits for an answer.
@@ -37,6 +39,15 @@ struct Response {
     value: i64,
     error: i32,
     flags: u32,
+}
+
+#[repr(C)]
+struct AddFd {
+    id: u64,
+    flags: u32,
+    source: u32,
+    new: u32,
+    new_flags: u32,
 }
 
 /// Loads a filter and returns the descriptor on which its notifications arrive. Needs no_new_privs.
@@ -103,6 +114,27 @@ pub fn proceed(listener: BorrowedFd<'_>, id: u64) {
     respond(listener, &Response { id, value: 0, error: 0, flags: USER_NOTIF_FLAG_CONTINUE });
 }
 
+/// Gives the caller a copy of `fd` (with close-on-exec if `cloexec`), whose number is what its call returns.
+pub fn answer_with_fd(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    fd: BorrowedFd<'_>,
+    cloexec: bool,
+) -> Result<(), Errno> {
+    let add = AddFd {
+        id,
+        flags: ADDFD_FLAG_SEND,
+        source: fd.as_raw_fd() as u32,
+        new: 0,
+        new_flags: if cloexec { libc::O_CLOEXEC as u32 } else { 0 },
+    };
+    // SAFETY: the request reads one seccomp_notif_addfd, whose layout AddFd has.
+    if unsafe { libc::ioctl(listener.as_raw_fd(), NOTIF_ADDFD, &raw const add) } < 0 {
+        return Err(last_errno());
+    }
+    Ok(())
+}
+
 /// A copy of descriptor `number` of the process that `pidfd` is.
 pub fn copy_descriptor(pidfd: BorrowedFd<'_>, number: RawFd) -> Result<OwnedFd, Errno> {
     // SAFETY: plain numbers; the call returns a new descriptor that nobody else owns.
@@ -134,4 +166,15 @@ pub fn inotify_add_watch(inotify: BorrowedFd<'_>, path: &std::ffi::CStr, mask: u
     // SAFETY: the path is a valid C string that outlives the call.
     let watch = unsafe { libc::inotify_add_watch(inotify.as_raw_fd(), path.as_ptr(), mask) };
     check(libc::c_long::from(watch))
+}
+
+/// Opens the other side of the terminal whose master is `master`.
+pub fn terminal_peer(master: BorrowedFd<'_>, flags: c_int) -> Result<OwnedFd, Errno> {
+    /// _IO('T', 0x41)
+    const TIOCGPTPEER: c_ulong = 0x5441;
+    // SAFETY: this request takes its argument by value and returns a new descriptor that nobody else owns.
+    unsafe {
+        let fd = check(libc::c_long::from(libc::ioctl(master.as_raw_fd(), TIOCGPTPEER, flags)))?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
 }
