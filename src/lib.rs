@@ -13,6 +13,7 @@
 //! | [`gate`] | what may leave |
 //! | [`policy`] | may this tool call happen |
 //! | [`hook`] | the Claude Code hook protocol |
+//! | [`daemon`] | the hook protocol's answers from a warm process |
 //! | [`sandbox`] | Spec → Plan → spawn |
 //! | [`egress`] | the only way out, and the model gateway |
 //! | [`audit`] | decisions on record, sessions and their labels |
@@ -23,6 +24,7 @@
 pub mod audit;
 pub mod cli;
 pub mod config;
+pub mod daemon;
 pub mod dispatch;
 pub mod egress;
 pub mod envelope;

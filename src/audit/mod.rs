@@ -9,7 +9,7 @@ pub mod state;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A log above this many bytes is renamed to `audit.jsonl.1` before the next line.
@@ -153,11 +153,16 @@ impl Log {
             let mac = hmac(&key, &[before.as_bytes(), body.as_bytes()]);
             let line = format!("{},\"mac\":\"{mac}\"}}\n", body.trim_end_matches('}'));
             file.write_all(line.as_bytes()).map_err(io)?;
-            let head = self.dir.join("head");
-            let part = self.dir.join("head.new");
-            fs::write(&part, format!("{} {mac}\n", count + 1))
-                .and_then(|()| fs::rename(&part, &head))
-                .map_err(io)
+            // In place and of one length: a process killed here leaves the line before, which the next one counts from.
+            let head = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+                .open(self.dir.join("head"))
+                .map_err(io)?;
+            head.write_all_at(format!("{:<20} {mac}\n", count + 1).as_bytes(), 0).map_err(io)
         })
     }
 

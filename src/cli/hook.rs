@@ -10,10 +10,8 @@ use crate::policy::{Disk, World};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-
-/// Stack of the thread that judges: deep but bounded nesting must not overflow it. Only touched pages cost memory.
-const STACK: usize = 64 << 20;
 
 /// Judge one Claude Code hook event (JSON on standard input).
 #[derive(clap::Args)]
@@ -21,6 +19,9 @@ pub struct Args {
     /// A configuration file that counts before the operator's.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Start the daemon for the next call when the answer is given.
+    #[arg(long, hide = true)]
+    start_daemon: bool,
     #[command(subcommand)]
     action: Option<Action>,
 }
@@ -42,7 +43,7 @@ enum Action {
 /// Runs the command.
 pub fn run(args: Args) -> Exit {
     match args.action {
-        None => judge(args.config),
+        None => judge(Process { config: args.config, starts_daemon: args.start_daemon }),
         Some(Action::BashAllowlist(args)) => guarded(|| super::allowlist::bash(&args)),
         Some(Action::WebfetchAllowlist(args)) => guarded(|| super::allowlist::webfetch(&args)),
         Some(Action::Exec { command }) => hook::exec::run(&command),
@@ -55,37 +56,94 @@ fn guarded(hook: impl FnOnce() -> Exit) -> Exit {
 }
 
 /// Reads one event, answers it.
-pub fn judge(config: Option<PathBuf>) -> Exit {
-    let process = Process { config };
+///
+/// This thread judges and another one keeps the deadline: whoever is first answers. Where the main thread's stack cannot
+/// be made deep enough a third one judges.
+pub fn judge(process: Process) -> Exit {
     std::panic::set_hook(Box::new(|_| {}));
-    let known = Arc::new(Mutex::new(String::new()));
-    let (send, receive) = mpsc::channel();
-    let noted = Arc::clone(&known);
-    let worker = std::thread::Builder::new().name("judge".into()).stack_size(STACK).spawn(move || {
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let mut stdin = Vec::new();
-            let limit = hook::event::MAX as u64 + 1;
-            match std::io::stdin().lock().take(limit).read_to_end(&mut stdin) {
-                Ok(_) => hook::answer_noting(&stdin, &process, &|name| {
-                    if let Ok(mut known) = noted.lock() {
-                        name.clone_into(&mut known);
-                    }
-                }),
-                Err(_) => Answer::fault("", "standard input cannot be read"),
-            }
-        }));
-        let _ = send.send(outcome);
+    let turn = Arc::new(Turn::default());
+    let (stop, stopped) = mpsc::channel::<()>();
+    let watched = Arc::clone(&turn);
+    let watch = std::thread::Builder::new().name("deadline".into()).stack_size(256 << 10).spawn(move || {
+        if stopped.recv_timeout(DEADLINE) == Err(mpsc::RecvTimeoutError::Timeout) && watched.take() {
+            let exit = give(&Answer::fault(&watched.event(), "it took too long"));
+            std::process::exit(i32::from(exit.code()));
+        }
     });
-    let name = || known.lock().map(|n| n.clone()).unwrap_or_default();
-    let answer = match worker {
-        Err(_) => Answer::fault("", "no thread could be started"),
-        Ok(_) => match receive.recv_timeout(DEADLINE) {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Answer::fault(&name(), "an internal error; please report it"),
-            Err(_) => Answer::fault(&name(), "it took too long"),
-        },
+    if watch.is_err() {
+        return give(&Answer::fault("", "no thread could be started"));
+    }
+    let answer = if deep_stack() {
+        Ok(answer(&process, &turn))
+    } else {
+        std::thread::scope(|s| {
+            let run = || answer(&process, &turn);
+            let judge = std::thread::Builder::new().stack_size(hook::STACK).spawn_scoped(s, run);
+            judge.map(|j| {
+                j.join().unwrap_or_else(|_| Answer::fault("", "an internal error; please report it"))
+            })
+        })
     };
-    give(&answer)
+    let answer = answer.unwrap_or_else(|_| Answer::fault("", "no thread could be started"));
+    if !turn.take() {
+        // The deadline has passed and its thread is writing; it ends the process.
+        loop {
+            std::thread::park();
+        }
+    }
+    let exit = give(&answer);
+    drop(stop);
+    if process.starts_daemon {
+        process.start_daemon();
+    }
+    exit
+}
+
+/// Who answers, and for which event.
+#[derive(Default)]
+struct Turn {
+    taken: AtomicBool,
+    event: Mutex<String>,
+}
+
+impl Turn {
+    /// True for the first that asks.
+    fn take(&self) -> bool {
+        !self.taken.swap(true, Ordering::SeqCst)
+    }
+
+    fn event(&self) -> String {
+        self.event.lock().map(|e| e.clone()).unwrap_or_default()
+    }
+}
+
+/// Lets the main thread's stack grow to [`hook::STACK`]: the kernel looks at the limit when the stack is touched, and
+/// leaves at least 128 MiB below it free.
+fn deep_stack() -> bool {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Stack);
+    let wanted = hook::STACK as u64;
+    if limit.current.is_none_or(|c| c >= wanted) {
+        return true;
+    }
+    limit.current = Some(wanted);
+    setrlimit(Resource::Stack, limit).is_ok()
+}
+
+fn answer(process: &Process, turn: &Turn) -> Answer {
+    let judged = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut stdin = Vec::new();
+        let limit = hook::event::MAX as u64 + 1;
+        match std::io::stdin().lock().take(limit).read_to_end(&mut stdin) {
+            Ok(_) => hook::answer_noting(&stdin, process, &|name| {
+                if let Ok(mut event) = turn.event.lock() {
+                    name.clone_into(&mut event);
+                }
+            }),
+            Err(_) => Answer::fault("", "standard input cannot be read"),
+        }
+    }));
+    judged.unwrap_or_else(|_| Answer::fault(&turn.event(), "an internal error; please report it"))
 }
 
 /// Writes the answer and says with what to exit.
@@ -107,9 +165,36 @@ fn give(answer: &Answer) -> Exit {
 
 /// This process.
 #[derive(Default)]
-struct Process {
+pub struct Process {
     /// A configuration file named on the command line.
     config: Option<PathBuf>,
+    starts_daemon: bool,
+}
+
+impl Process {
+    /// A hook that starts the daemon for the next one.
+    pub fn starting_daemon() -> Process {
+        Process { starts_daemon: true, ..Process::default() }
+    }
+
+    /// Starts the daemon, unless the operator does not want one. It leaves this session and holds none of its files.
+    fn start_daemon(&self) {
+        use std::process::{Command, Stdio};
+        let home = self.var("HOME").map(PathBuf::from).unwrap_or_default();
+        if !self.config(&home, Path::new("/nonexistent")).daemon {
+            return;
+        }
+        let kept = ["HOME", "PATH", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "LANG"];
+        let env = kept.iter().filter_map(|k| std::env::var_os(k).map(|v| (k, v)));
+        let _ = Command::new(self.jess())
+            .args(["daemon", "--detach"])
+            .env_clear()
+            .envs(env)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+    }
 }
 
 impl Environment for Process {

@@ -11,6 +11,7 @@ macro_rules! say {
 mod allowlist;
 pub mod check;
 mod config;
+mod daemon;
 mod dispatch;
 mod drill;
 mod explain;
@@ -45,6 +46,7 @@ enum Command {
     Rules(rules::Args),
     Explain(explain::Args),
     Config(config::Args),
+    Daemon(daemon::Args),
     Session(session::Args),
     Hook(hook::Args),
     Gate(gate::Args),
@@ -64,8 +66,12 @@ enum Command {
 pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     let args: Vec<std::ffi::OsString> = args.into_iter().collect();
     // The hook runs at every tool call: it pays for neither the argument parser nor the logger.
-    if args.len() == 2 && args.get(1).is_some_and(|a| a == "hook") {
-        return hook::judge(None);
+    if args.get(1).is_some_and(|a| a == "hook") {
+        match args.get(2..) {
+            Some([]) => return hook::judge(hook::Process::default()),
+            Some([one]) if one == "--start-daemon" => return hook::judge(hook::Process::starting_daemon()),
+            _ => {}
+        }
     }
     init_logging();
     // The client takes any status but 2 for a fault that blocks nothing.
@@ -76,6 +82,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Rules(args) => rules::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Fetch(args) => fetch::run(args),
+            Command::Daemon(args) => daemon::run(args),
             Command::Config(args) => config::run(args),
             Command::Session(args) => session::run(args),
             Command::Hook(args) => hook::run(args),

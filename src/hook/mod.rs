@@ -27,6 +27,9 @@ use std::time::Duration;
 /// The hook's own deadline: far below [`managed::CLIENT_TIMEOUT_S`], so that the denial arrives before the client gives up.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
+/// Stack of whoever judges: deep but bounded nesting must not overflow it. Only touched pages cost memory.
+pub const STACK: usize = 64 << 20;
+
 /// What the hook may know besides the event.
 pub trait Environment {
     /// An environment variable.

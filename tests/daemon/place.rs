@@ -1,0 +1,156 @@
+//! A home of its own with a runtime directory, and the two binaries in it.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub const JESS: &str = env!("CARGO_BIN_EXE_jess");
+pub const HOOK: &str = env!("CARGO_BIN_EXE_jess-hook");
+
+pub struct Place {
+    root: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        fs::create_dir_all(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        // A socket's path is at most 107 bytes long.
+        let root = tempfile::Builder::new().prefix("d").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let place = Place { root };
+        for dir in ["h/.config/jess", "h/p", "run"] {
+            fs::create_dir_all(place.at(dir)).unwrap();
+        }
+        fs::set_permissions(place.at("run"), fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(place.at("h/p/.env"), "X=planted\n").unwrap();
+        place.config("");
+        place
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(path)
+    }
+
+    /// The operator's configuration; sessions of these tests may meet any number of denials.
+    pub fn config(&self, text: &str) {
+        fs::write(self.at("h/.config/jess/config.toml"), format!("{text}\n[session]\ndenials_max = 0\n"))
+            .unwrap();
+    }
+
+    pub fn command(&self, program: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.at("h"))
+            .env("XDG_RUNTIME_DIR", self.at("run"))
+            .env("CLAUDE_PROJECT_DIR", self.at("h/p"))
+            .env("CLAUDE_CODE_SESSION_ATTENDED", "1")
+            .env("PATH", "/usr/bin:/bin");
+        command
+    }
+
+    /// Runs the daemon until the guard is dropped.
+    pub fn daemon(&self) -> Daemon {
+        let child =
+            self.command(Path::new(JESS), &["daemon", "--idle", "600"]).stdin(Stdio::null()).spawn().unwrap();
+        let daemon = Daemon { child };
+        wait_for(|| self.at("run/jess/hook.sock").exists());
+        daemon
+    }
+
+    pub fn event(&self, tool: &str, input: Value, id: &str) -> Value {
+        json!({
+            "session_id": "s", "cwd": self.at("h/p"), "hook_event_name": "PreToolUse", "permission_mode": "default",
+            "tool_name": tool, "tool_input": input, "tool_use_id": id,
+        })
+    }
+
+    /// One call of the hook.
+    pub fn hook(&self, program: &Path, event: &Value) -> Output {
+        let args: &[&str] = if program == Path::new(JESS) { &["hook"] } else { &[] };
+        let mut child = self
+            .command(program, args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A hook that refuses early reads nothing.
+        let _ = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
+        child.wait_with_output().unwrap()
+    }
+
+    /// `jess-hook` without a `jess` beside it: it can answer by the daemon alone.
+    pub fn lone_hook(&self) -> PathBuf {
+        let to = self.at("lone/jess-hook");
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        if !to.exists() {
+            fs::copy(HOOK, &to).unwrap();
+        }
+        to
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(pid) = running(&self.at("run/jess/daemon.lock")) {
+            kill(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// The word of a `PreToolUse` answer: `deny`, `ask` or `none`.
+pub fn word(output: &Output) -> String {
+    if output.status.code() != Some(0) {
+        return format!("exit {:?}", output.status);
+    }
+    if output.stdout.is_empty() {
+        return "none".into();
+    }
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    document["hookSpecificOutput"]["permissionDecision"].as_str().unwrap().into()
+}
+
+pub struct Daemon {
+    child: Child,
+}
+
+impl Daemon {
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    pub fn ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn kill(pid: i32, signal: rustix::process::Signal) {
+    let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal);
+}
+
+/// The daemon whose process id is in the lock, if it is one.
+pub fn running(lock: &Path) -> Option<i32> {
+    let pid: i32 = fs::read_to_string(lock).ok()?.trim().parse().ok()?;
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    String::from_utf8_lossy(&line).contains("daemon").then_some(pid)
+}
+
+pub fn wait_for(what: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !what() {
+        assert!(start.elapsed() < Duration::from_secs(30), "it does not come about");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
