@@ -22,6 +22,8 @@ impl Exit {
     pub const MINOR_FINDINGS: Exit = Exit(2);
     /// The isolation that was asked for could not engage; nothing was run.
     pub const ISOLATION: Exit = Exit(3);
+    /// The run was ended because its budget is used up.
+    pub const BUDGET: Exit = Exit(4);
     /// The command line is wrong (`EX_USAGE`).
     pub const USAGE: Exit = Exit(64);
     /// jess itself failed (`EX_SOFTWARE`).

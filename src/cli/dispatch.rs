@@ -17,6 +17,10 @@ pub struct Args {
     out: PathBuf,
     #[command(flatten)]
     net: super::net::NetArgs,
+    #[command(flatten)]
+    credentials: super::net::CredentialArgs,
+    #[command(flatten)]
+    model: super::model::ModelArgs,
     /// Accept the agent configuration that the target brings along, for this run
     #[arg(long)]
     trust_repo: bool,
@@ -33,14 +37,21 @@ pub struct Args {
 
 /// Runs the pipeline, prints the gated answer.
 pub fn run(args: Args) -> Exit {
+    let model = match args.model.settings() {
+        Ok(model) => model,
+        Err(what) => {
+            eprintln!("jess dispatch: {what}");
+            return Exit::USAGE;
+        }
+    };
     let request = Request {
         repo: args.repo,
         out: args.out.clone(),
-        reach: args.net.reach(),
+        reach: args.net.reach(args.credentials),
         trust_repo: args.trust_repo,
         untrusted: args.untrusted,
         timeout: args.timeout,
-        model_url: None,
+        model,
         command: args.command,
     };
     match dispatch::run(&request) {

@@ -1,12 +1,12 @@
 //! `jess fetch`: one page from outside, as sealed text.
 
+use super::net::CredentialArgs;
 use crate::egress::Config;
 use crate::egress::fetch::{FetchError, FetchOptions, Page, fetch};
 use crate::envelope;
 use crate::exit::Exit;
 use crate::scan::Engine;
 use crate::untrusted::Untrusted;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Fetch a page and print it as sealed text that an agent can read: never as instructions, never as markup that fetches
@@ -25,15 +25,12 @@ pub struct Args {
     /// Bytes of the page; what is longer is cut
     #[arg(long, value_name = "N", default_value_t = 4 << 20)]
     max_bytes: usize,
-    /// PEM file with certificates to trust besides the public ones
-    #[arg(long, value_name = "FILE")]
-    cacert: Option<PathBuf>,
 }
 
 /// Fetches and prints.
 pub fn run(args: Args) -> Exit {
-    let mut config = Config { extra_roots: args.cacert, ..Config::default() };
-    args.net.reach().add_to(&mut config);
+    let mut config = Config::default();
+    args.net.reach(CredentialArgs::default()).add_to(&mut config);
     let options = FetchOptions {
         max_bytes: args.max_bytes,
         time: Duration::from_secs(args.timeout),

@@ -19,6 +19,7 @@ mod fetch;
 mod gate;
 mod hook;
 mod log;
+mod model;
 mod net;
 mod rpc;
 mod rules;

@@ -1,10 +1,11 @@
 //! The arguments that say what a run may reach.
 
 use crate::dispatch::Reach;
-use crate::egress::HostRule;
 use crate::egress::host::Host;
+use crate::egress::{HostRule, Injection};
 use ipnet::IpNet;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// What a run may reach.
 #[derive(clap::Args, Debug, Default)]
@@ -18,12 +19,30 @@ pub struct NetArgs {
     /// Take this address for NAME instead of asking a name server (may be repeated)
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = pin)]
     resolve: Vec<(String, IpAddr)>,
+    /// PEM file with certificates to trust where jess itself connects by TLS, besides the public ones
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+}
+
+/// Secrets that are added outside.
+#[derive(clap::Args, Debug, Default)]
+pub struct CredentialArgs {
+    /// Add a secret to plain HTTP requests for a host, which go out over TLS: "[METHOD,…] HOST[:PORT][/PATH]
+    /// bearer|basic|header:NAME|query:NAME env:NAME|file:PATH|command:COMMAND|keyring:DESCRIPTION" (may be repeated)
+    #[arg(long, value_name = "RULE")]
+    credential: Vec<Injection>,
 }
 
 impl NetArgs {
     /// The same for the library.
-    pub fn reach(self) -> Reach {
-        Reach { rules: self.net, inside: self.net_inside, pins: self.resolve }
+    pub fn reach(self, credentials: CredentialArgs) -> Reach {
+        Reach {
+            rules: self.net,
+            inside: self.net_inside,
+            pins: self.resolve,
+            credentials: credentials.credential,
+            roots: self.cacert,
+        }
     }
 }
 

@@ -91,6 +91,8 @@ pub struct Args {
     report: Option<PathBuf>,
     #[command(flatten)]
     net: super::net::NetArgs,
+    #[command(flatten)]
+    credentials: super::net::CredentialArgs,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -131,7 +133,7 @@ impl Args {
             },
             ..Profile::default()
         };
-        (profile, self.net.reach(), self.command)
+        (profile, self.net.reach(self.credentials), self.command)
     }
 }
 
@@ -178,7 +180,7 @@ pub fn run(args: Args) -> Exit {
                 Ok(door) => door,
                 Err(error) => {
                     eprintln!("jess run: {error}");
-                    return Exit::USAGE;
+                    return error.exit();
                 }
             };
             let result = sandbox.supervise();

@@ -12,16 +12,18 @@
 mod client;
 mod deliver;
 pub mod drill;
+mod model;
 pub mod network;
 mod prompt;
 mod switches;
 
 pub use client::{JESS_INSIDE, PORT};
 pub use deliver::{Delivered, REPORT, RUN_REPORT};
+pub use model::ModelSettings;
 pub use network::Reach;
 pub(crate) use switches::Switches;
 
-use crate::egress::{self, Credential, ModelUpstream};
+use crate::egress;
 use crate::exit::Exit;
 use crate::gate::encoded::Known;
 use crate::policy::rule_of_two::{self, Attended};
@@ -30,11 +32,14 @@ use crate::trust;
 use crate::untrusted::Untrusted;
 use client::Client;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The model's API where the operator's environment names none.
-const DEFAULT_MODEL_URL: &str = "https://api.anthropic.com";
+/// How long the agent may take to end by itself after its budget is used up, before it is told to.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Bytes of each of the agent's output streams that are kept: an answer, not a data channel. They are held in memory.
 const OUTPUT_MAX: u64 = 4 << 20;
@@ -57,8 +62,8 @@ pub struct Request {
     pub untrusted: Vec<PathBuf>,
     /// Wall-clock limit.
     pub timeout: Option<Duration>,
-    /// The model's API. `None`: ANTHROPIC_BASE_URL, or Anthropic's own.
-    pub model_url: Option<String>,
+    /// The model.
+    pub model: ModelSettings,
     /// The agent's command line.
     pub command: Vec<OsString>,
 }
@@ -106,6 +111,28 @@ pub enum Error {
     /// The key can't be used.
     #[error("using the model's key: {0}")]
     Key(#[from] egress::CredentialError),
+    /// The key can't be read.
+    #[error("the model's key: {0}")]
+    KeySource(#[from] egress::SourceError),
+    /// A credential for a host can't be used.
+    #[error("--credential for {host}: {source}")]
+    HostCredential {
+        /// The rule that it is for.
+        host: String,
+        /// Why.
+        source: egress::InjectError,
+    },
+    /// There is no place for what is spent over several runs.
+    #[error("a budget for a session or a day is kept below $XDG_STATE_HOME or $HOME: set one of them")]
+    NoState,
+    /// What was spent can't be read or written.
+    #[error("keeping count of what is spent in {}: {reason}; move what is there out of the way", path.display())]
+    Spend {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        reason: std::io::Error,
+    },
     /// The model's address can't be used.
     #[error("ANTHROPIC_BASE_URL: {0}")]
     Upstream(#[from] egress::UpstreamError),
@@ -175,7 +202,16 @@ pub struct Dispatched {
 impl Dispatched {
     /// The exit code: a gate's refusal before the agent's own status.
     pub fn exit(&self) -> Exit {
-        if self.delivered.findings.is_empty() { self.ending.exit() } else { Exit::REFUSED }
+        match () {
+            () if !self.delivered.findings.is_empty() => Exit::REFUSED,
+            () if self.out_of_budget() => Exit::BUDGET,
+            () => self.ending.exit(),
+        }
+    }
+
+    /// Whether the model refused an answer since a budget was used up, which ends the run.
+    pub fn out_of_budget(&self) -> bool {
+        self.egress.events.iter().any(|e| e.reason == egress::event::Reason::BudgetExhausted)
     }
 }
 
@@ -198,17 +234,24 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
     }
     let stdin = prompt::seal(&request.untrusted, &request.repo, switches.envelope)?;
     let needs_model = client.is_claude();
-    let has_key = KEYS.iter().any(|name| sandbox::env::process_has(name));
+    let has_key = request.model.has_key();
     if needs_model && !has_key {
         return Err(Error::NoKey);
     }
     let placeholder = client::placeholder();
     let spec = spec(request, &places, &client, stdin, &placeholder, switches)?;
 
+    let scopes = request.model.scopes()?;
+
     let mut sandbox = sandbox::spawn(&spec, switches.sandbox)?;
-    let config = egress_config(request, &placeholder, has_key, switches)?;
+    let mut config = egress_config(switches);
+    if has_key {
+        request.model.add_to(&mut config, &placeholder, scopes)?;
+    }
+    config.on_exhausted = Some(stop_soon(sandbox.stopper()?));
     let door = network::open(&mut sandbox, &request.reach, config)?;
     let result = sandbox.supervise();
+    let known = keys_of_run(&placeholder, door.as_ref());
     let seen = door.map(egress::Handle::stop).unwrap_or_default();
 
     let report = sandbox::Report::new(&sandbox, &result);
@@ -220,7 +263,7 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
         &Untrusted::new(outcome.stderr.kept),
         &report,
         &seen,
-        &keys_of_run(&placeholder),
+        &known,
         switches.gate,
     )?;
     Ok(Dispatched { ending: outcome.ending, delivered, raw, egress: seen })
@@ -273,7 +316,7 @@ fn check_rule_of_two(client: &Client, request: &Request, switches: &Switches) ->
     let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
     let mut legs = rule_of_two::legs_of_tools(&tools);
     legs.a = true;
-    legs.c |= !request.reach.rules.is_empty();
+    legs.c |= !request.reach.all_rules().is_empty();
     let attended =
         if legs.complete() && !switches.nobody_there { rule_of_two::attended() } else { Attended::No };
     rule_of_two::judge(legs, attended)?;
@@ -295,7 +338,7 @@ fn spec(
         sandbox::env::set(&mut all, "HOME", sandbox::env::HOME);
         all
     };
-    client.environment(&mut env, places, placeholder, !request.reach.rules.is_empty());
+    client.environment(&mut env, places, placeholder, !request.reach.all_rules().is_empty());
     if !switches.key
         && let Some(key) = KEYS.iter().find_map(std::env::var_os)
     {
@@ -307,7 +350,7 @@ fn spec(
     ];
     grants.extend(client.grants().into_iter().map(|path| Grant { path, access: Access::ReadOnly }));
     let net = match switches.sandbox.keeps(Layer::NetNamespace) {
-        true => network::net(&request.reach.rules),
+        true => network::net(&request.reach.all_rules()),
         false => Net::Listener(PORT),
     };
     Ok(Spec {
@@ -326,37 +369,35 @@ fn spec(
 }
 
 /// What must not come back in any encoding: the token of this run, and the operator's keys, which never were inside.
-fn keys_of_run(placeholder: &str) -> Known {
+fn keys_of_run(placeholder: &str, door: Option<&egress::Handle>) -> Known {
     let keys: Vec<String> = KEYS.iter().filter_map(|name| std::env::var(name).ok()).collect();
-    Known::new(keys.iter().map(|key| key.trim()).chain([placeholder]))
+    let secrets = door.map(egress::Handle::secrets).unwrap_or_default();
+    let read = secrets.iter().map(|secret| secret.as_str());
+    Known::new(keys.iter().map(|key| key.trim()).chain(read).chain([placeholder]))
 }
 
-/// Reads the operator's key; called after the sandbox was split off.
-fn egress_config(
-    request: &Request,
-    placeholder: &str,
-    has_key: bool,
-    switches: &Switches,
-) -> Result<egress::Config, Error> {
-    let model = if has_key { Some(model(request, placeholder)?) } else { None };
-    let mut config = egress::Config { model, ..egress::Config::default() };
+fn egress_config(switches: &Switches) -> egress::Config {
+    let mut config = egress::Config::default();
     if let Some(open) = &switches.open_egress {
         config.allow_hosts.push(open.rule.clone());
         config.allow_addresses.push(open.network);
     }
-    Ok(config)
+    config
 }
 
-fn model(request: &Request, placeholder: &str) -> Result<ModelUpstream, Error> {
-    let url = request
-        .model_url
-        .clone()
-        .or_else(|| std::env::var("ANTHROPIC_BASE_URL").ok().filter(|url| !url.is_empty()));
-    let (name, secret) = KEYS
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()).map(|v| (*name, v)))
-        .ok_or(Error::NoKey)?;
-    let credential =
-        if name == "ANTHROPIC_API_KEY" { Credential::new(secret)? } else { Credential::bearer(secret)? };
-    Ok(ModelUpstream::new(url.as_deref().unwrap_or(DEFAULT_MODEL_URL), credential, placeholder)?)
+/// Stops the command, [`LAST_WORDS`] after it was first called. Dropping the stopper would stop it too.
+fn stop_soon(stopper: OwnedFd) -> Arc<dyn Fn() + Send + Sync> {
+    let stopper = Arc::new(stopper);
+    let called = AtomicBool::new(false);
+    Arc::new(move || {
+        if called.swap(true, Relaxed) {
+            return;
+        }
+        eprintln!("jess dispatch: the budget is used up; the run ends");
+        let stopper = Arc::clone(&stopper);
+        std::thread::spawn(move || {
+            std::thread::sleep(LAST_WORDS);
+            let _ = rustix::io::write(&stopper, b"S");
+        });
+    })
 }

@@ -1,14 +1,15 @@
 //! Joins the network inside and the door outside: which sockets the sandbox makes, what the command is told of them,
 //! and what serves them.
 
-use super::PORT;
+use super::{Error, PORT};
 use crate::egress::{
-    self, Capture, Config, Handle, HostRule, SYNTHETIC, Server, UpstreamProxy, capture_ports,
+    self, Capture, Config, Handle, HostRule, Injection, SYNTHETIC, Server, UpstreamProxy, capture_ports,
 };
 use crate::sandbox::{Captured, Net, Sandbox, Spec, env};
 use ipnet::IpNet;
 use std::ffi::OsString;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Variables by which the operator names a proxy of his own, in the order in which they count.
@@ -24,12 +25,22 @@ pub struct Reach {
     pub inside: Vec<IpNet>,
     /// Addresses of names that no name server is asked for. Names in canonical form.
     pub pins: Vec<(String, IpAddr)>,
+    /// Credentials that are added outside; each allows the requests that it is for.
+    pub credentials: Vec<Injection>,
+    /// A PEM file with certificates to trust where the door itself makes TLS connections, besides the public ones.
+    pub roots: Option<PathBuf>,
 }
 
 impl Reach {
-    /// Opens the door of `config` for it.
+    /// Every rule: those for hosts, and those of credentials.
+    pub fn all_rules(&self) -> Vec<HostRule> {
+        self.rules.iter().chain(self.credentials.iter().map(Injection::rule)).cloned().collect()
+    }
+
+    /// Opens the door of `config` for it. Credentials are read elsewhere.
     pub fn add_to(&self, config: &mut Config) {
-        config.allow_hosts.extend(self.rules.iter().cloned());
+        config.allow_hosts.extend(self.all_rules());
+        config.extra_roots = self.roots.clone().or(config.extra_roots.take());
         config.allow_addresses.extend(self.inside.iter().copied());
         for (name, address) in &self.pins {
             config.pinned_names.entry(name.clone()).or_default().push(*address);
@@ -45,8 +56,9 @@ pub fn net(rules: &[HostRule]) -> Net {
 
 /// Gives a run its network, if `reach` has any rule.
 pub fn prepare(spec: &mut Spec, reach: &Reach) {
-    if !reach.rules.is_empty() {
-        spec.net = net(&reach.rules);
+    let rules = reach.all_rules();
+    if !rules.is_empty() {
+        spec.net = net(&rules);
         environment(&mut spec.env);
     }
 }
@@ -70,17 +82,19 @@ pub fn environment(environment: &mut Vec<(OsString, OsString)>) {
 }
 
 /// Opens the door on the sockets of `sandbox`, with what `reach` adds to `config`. `None`: it made none.
-pub fn open(
-    sandbox: &mut Sandbox,
-    reach: &Reach,
-    mut config: Config,
-) -> Result<Option<Handle>, egress::Error> {
+pub fn open(sandbox: &mut Sandbox, reach: &Reach, mut config: Config) -> Result<Option<Handle>, Error> {
     let sockets = sandbox.take_sockets();
     let Some(proxy) = sockets.proxy else { return Ok(None) };
     // In tier `landlock` the door stands on the host's loopback, where others can knock.
     config.admits =
         sandbox.vouched().map(|vouched| -> egress::Admits { Arc::new(move |peer| vouched.admits(peer)) });
     reach.add_to(&mut config);
+    for injection in &reach.credentials {
+        let loaded = injection.load();
+        let loaded =
+            loaded.map_err(|source| Error::HostCredential { host: injection.rule().to_string(), source })?;
+        config.credentials.push(loaded);
+    }
     config.capture = sockets.resolver.map(|resolver| Capture {
         resolver,
         listeners: sockets.captured,
@@ -90,7 +104,8 @@ pub fn open(
     config.upstream_proxy = operator_proxy()?;
     config.on_refusal = Some(Arc::new(|line: &str| eprintln!("jess: {line}")));
     config.on_alert = Some(Arc::new(|alert: &egress::Alert| eprintln!("jess: alert: {alert}")));
-    Server::start(proxy, config).map(Some)
+    sandbox.hold_signals()?;
+    Server::start(proxy, config).map(Some).map_err(Error::from)
 }
 
 fn operator_proxy() -> Result<Option<UpstreamProxy>, egress::Error> {

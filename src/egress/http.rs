@@ -3,10 +3,13 @@
 use super::Shared;
 use super::dial::dial;
 use super::event::{Denial, Door, Reason};
+use super::gateway::scrub::Scrubber;
 use super::head::{Head, Target};
 use super::host::Host;
+use super::inject::HostCredential;
 use super::io::Stream;
 use super::policy::{Use, authorise};
+use super::rule::HostRule;
 use super::server::Attempt;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -15,6 +18,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,6 +27,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use zeroize::Zeroizing;
 
 /// Any failure of a body.
 pub(super) type BodyError = Box<dyn std::error::Error + Send + Sync>;
@@ -60,7 +65,7 @@ async fn forward(
             attempt.denied(&denial);
             refusal(&denial)
         }
-        Ok(response) => pump(attempt, response, host.clone()),
+        Ok((response, scrubber)) => pump(attempt, response, host.clone(), scrubber),
     }
 }
 
@@ -70,32 +75,85 @@ async fn exchange(
     host: &Host,
     port: u16,
     path: &str,
-) -> Result<Response<Incoming>, Denial> {
-    let rule = authorise(shared, host, port, Use::Request(request.method().as_str(), path))?;
-    let dialled = dial(shared, host, port, rule).await?;
+) -> Result<(Response<Incoming>, Option<Arc<Scrubber>>), Denial> {
+    let method = request.method().as_str();
+    let rule = authorise(shared, host, port, Use::Request(method, path))?;
+    let credential = shared.config.credentials.iter().find(|c| c.is_for(host, port, method, path));
+    let stream: Box<dyn Stream> = match credential {
+        Some(_) => over_tls(shared, host, if port == 80 { 443 } else { port }, rule).await?,
+        None => Box::new(dial(shared, host, port, rule).await?.stream),
+    };
     let failed = || Denial::failed(Reason::ConnectFailed, format!("{host}:{port} broke the connection"));
     let (mut parts, body) = request.into_parts();
     strip_hop_by_hop(&mut parts.headers);
     let authority = if port == 80 { host.to_string() } else { format!("{host}:{port}") };
     parts.headers.insert(header::HOST, HeaderValue::try_from(authority).map_err(|_| failed())?);
+    let mut path = Zeroizing::new(path.to_owned());
+    if let Some(credential) = credential {
+        path = credential.add(&mut parts.headers, &path)?;
+        // The answer has to be readable, so that the secret can be taken out.
+        parts.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
     parts.uri = path.parse().map_err(|_| Denial::new(Reason::BadRequest, "the path is not a path"))?;
     parts.version = hyper::Version::HTTP_11;
-    let io = TokioIo::new(dialled.stream);
+    let io = TokioIo::new(stream);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.map_err(|_| failed())?;
     tokio::spawn(connection);
     let response = timeout(shared.config.limits.idle, sender.send_request(Request::from_parts(parts, body)));
-    response.await.map_err(|_| failed())?.map_err(|_| failed())
+    let mut response = response.await.map_err(|_| failed())?.map_err(|_| failed())?;
+    let scrubber = credential.map(HostCredential::scrubber);
+    if let Some(scrubber) = &scrubber {
+        if response.headers().contains_key(header::CONTENT_ENCODING) {
+            let message = format!("{host}:{port} answers in a coding that was not asked for");
+            return Err(Denial::failed(Reason::Broken, message));
+        }
+        let headers = std::mem::take(response.headers_mut());
+        let clean = headers.iter().filter(|(_, value)| !scrubber.finds(value.as_bytes()));
+        response.headers_mut().extend(clean.map(|(name, value)| (name.clone(), value.clone())));
+        // Its length may change.
+        response.headers_mut().remove(header::CONTENT_LENGTH);
+    }
+    Ok((response, scrubber))
 }
 
-/// Streams the answer to the run, metered.
-fn pump(attempt: Attempt, response: Response<Incoming>, host: Host) -> Response<Answer> {
+/// A verified TLS connection to `host`.
+async fn over_tls(
+    shared: &Shared,
+    host: &Host,
+    port: u16,
+    rule: &HostRule,
+) -> Result<Box<dyn Stream>, Denial> {
+    let failed =
+        |what: String| Denial::failed(Reason::TlsFailed, format!("{host}:{port}: TLS failed: {what}"));
+    let dialled = dial(shared, host, port, rule).await?;
+    let name = host.to_string();
+    let name = ServerName::try_from(name.trim_matches(['[', ']']).to_owned());
+    let name = name.map_err(|e| failed(e.to_string()))?;
+    let connector = tokio_rustls::TlsConnector::from(Arc::clone(&shared.tls));
+    let handshake = timeout(shared.config.limits.connect, connector.connect(name, dialled.stream)).await;
+    match handshake {
+        Ok(Ok(stream)) => Ok(Box::new(stream)),
+        Ok(Err(error)) => Err(failed(error.to_string())),
+        Err(_) => Err(failed("no answer in time".to_owned())),
+    }
+}
+
+/// Streams the answer to the run, metered and, where a credential was added, scrubbed of it.
+fn pump(
+    attempt: Attempt,
+    response: Response<Incoming>,
+    host: Host,
+    scrubber: Option<Arc<Scrubber>>,
+) -> Response<Answer> {
     let (mut parts, mut body) = response.into_parts();
     strip_hop_by_hop(&mut parts.headers);
-    let (sender, answer) = channel(body.size_hint());
+    let hint = if scrubber.is_some() { SizeHint::default() } else { body.size_hint() };
+    let (sender, answer) = channel(hint);
     tokio::spawn(async move {
         let shared = Arc::clone(attempt.shared());
         let limits = &shared.config.limits;
         let host_bytes = shared.ledger.host_bytes(&host);
+        let mut scrubbing = scrubber.as_deref().map(Scrubber::stream);
         let reason = loop {
             let frame = tokio::select! {
                 frame = timeout(limits.idle, body.frame()) => frame,
@@ -103,7 +161,13 @@ fn pump(attempt: Attempt, response: Response<Incoming>, host: Host) -> Response<
             };
             let frame = match frame {
                 Err(_) => break Reason::Idle,
-                Ok(None) => break Reason::Done,
+                Ok(None) => {
+                    let rest = scrubbing.as_mut().map(|s| s.finish()).unwrap_or_default();
+                    if !rest.is_empty() && sender.send(Ok(Frame::data(rest.into()))).await.is_err() {
+                        break Reason::Broken;
+                    }
+                    break Reason::Done;
+                }
                 Ok(Some(Err(_))) => break Reason::Broken,
                 Ok(Some(Ok(frame))) => frame,
             };
@@ -115,7 +179,11 @@ fn pump(attempt: Attempt, response: Response<Incoming>, host: Host) -> Response<
             if host_used > limits.bytes_per_host || run_used > limits.bytes_per_run {
                 break Reason::BytesExhausted;
             }
-            if sender.send(Ok(Frame::data(data))).await.is_err() {
+            let data = match &mut scrubbing {
+                Some(scrubbing) => scrubbing.push(&data).into(),
+                None => data,
+            };
+            if !data.is_empty() && sender.send(Ok(Frame::data(data))).await.is_err() {
                 break Reason::Broken;
             }
         };

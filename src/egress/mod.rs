@@ -29,6 +29,7 @@ pub mod head;
 pub mod hello;
 pub mod host;
 mod http;
+mod inject;
 mod io;
 mod policy;
 mod relay;
@@ -36,6 +37,7 @@ mod resolve;
 pub mod rule;
 pub mod screen;
 mod server;
+mod source;
 mod tls;
 mod tunnel;
 mod upstream_proxy;
@@ -45,10 +47,12 @@ pub use capture::{Capture, SYNTHETIC, capture_ports};
 pub use credential::{Credential, CredentialError};
 pub use event::{Alert, Event, Report};
 pub use gateway::{
-    Action, Budget, Inspection, ModelPolicy, ModelUpstream, UpstreamError, Usage, source_of_prices,
+    Action, Budget, Inspection, ModelPolicy, ModelUpstream, Scope, UpstreamError, Usage, source_of_prices,
 };
+pub use inject::{HostCredential, InjectError, Injection};
 pub use rule::{HostRule, RuleError};
 pub use server::{Handle, Server};
+pub use source::{KeySource, SourceError};
 pub use upstream_proxy::{ProxyError, UpstreamProxy};
 
 use ipnet::IpNet;
@@ -73,6 +77,8 @@ pub struct Config {
     pub model_policy: ModelPolicy,
     /// What the run may spend on the model.
     pub budget: Budget,
+    /// What it may spend together with other runs.
+    pub scopes: Vec<Scope>,
     /// What is looked for in the model's words.
     pub inspection: Inspection,
     /// Bounds.
@@ -91,6 +97,10 @@ pub struct Config {
     pub admits: Option<Admits>,
     /// Told of each alert while the run goes on.
     pub on_alert: Option<event::OnAlert>,
+    /// Called when a request is refused since a budget is used up: the run should be ended.
+    pub on_exhausted: Option<std::sync::Arc<dyn Fn() + Send + Sync>>,
+    /// Credentials that are added outside to plain HTTP requests.
+    pub credentials: Vec<HostCredential>,
     /// Told of refusals while the run goes on.
     pub on_refusal: Option<event::OnRefusal>,
 }

@@ -85,6 +85,13 @@ impl Handle {
         report
     }
 
+    /// The operator's secrets that the door knows: none of them may come out of the run.
+    pub fn secrets(&self) -> Vec<zeroize::Zeroizing<String>> {
+        let hosts = self.shared.config.credentials.iter().map(|c| c.secret().to_owned());
+        let model = self.shared.gateway.iter().map(|g| g.secret().to_owned());
+        hosts.chain(model).map(zeroize::Zeroizing::new).collect()
+    }
+
     fn close(&mut self) {
         if let Some(shutdown) = self.shutdown.take() {
             let _ = shutdown.send(());

@@ -89,6 +89,8 @@ pub struct Sandbox {
     started: Instant,
     reaped: bool,
     weaker: Option<String>,
+    /// Readable when the command is to be stopped.
+    stopped: Option<OwnedFd>,
 }
 
 /// Starts `spec` in the tier that it names, or in the best that the host has. The caller must have one thread.
@@ -111,6 +113,15 @@ pub fn spawn(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
             other => other,
         },
     }
+}
+
+/// The payload of the kernel's `user` key with this description, that the caller can reach.
+///
+/// # Errors
+/// What request_key(2), keyctl(2) and keyctl_read(3) say; `EINVAL` for a description with a NUL byte.
+pub fn read_user_key(description: &str) -> rustix::io::Result<Vec<u8>> {
+    let description = std::ffi::CString::new(description).map_err(|_| rustix::io::Errno::INVAL)?;
+    sys::read_user_key(&description)
 }
 
 /// The ends of a run's pipes that stay outside.
@@ -266,7 +277,21 @@ impl Sandbox {
             started,
             reaped: false,
             weaker: None,
+            stopped: None,
         }
+    }
+
+    /// A descriptor by which other threads stop the command: it gets SIGTERM when a byte is written there or the
+    /// descriptor is closed, and SIGKILL after the grace.
+    pub fn stopper(&mut self) -> Result<OwnedFd, Error> {
+        let (stopped, stopper) = pipe_with(PipeFlags::CLOEXEC).map_err(Error::supervisor("making a pipe"))?;
+        self.stopped = Some(stopped);
+        Ok(stopper)
+    }
+
+    /// Keeps the signals that are passed on to the command from every thread that is started after this.
+    pub fn hold_signals(&self) -> Result<(), Error> {
+        sys::block_signals(&supervise::FORWARDED).map_err(Error::supervisor("watching for signals"))
     }
 
     /// The tier that this run has.

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Signals that are passed on while the command runs.
-const FORWARDED: [i32; 5] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGWINCH];
+pub(super) const FORWARDED: [i32; 5] =
+    [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGWINCH];
 
 /// Bytes that are read at once from a stream.
 const CHUNK: usize = 64 << 10;
@@ -100,6 +101,7 @@ impl Sandbox {
             let mut waits = Waits::default();
             let ended = waits.add(self.pidfd.as_fd(), PollFlags::IN);
             let signal = waits.add(signals.as_fd(), PollFlags::IN);
+            let stopped = self.stopped.as_ref().map(|fd| waits.add(fd.as_fd(), PollFlags::IN));
             let copies: Vec<_> =
                 streams.iter().map(|s| s.interest().map(|(fd, flags)| waits.add(fd, flags))).collect();
             let feed = input.interest().map(|(fd, flags)| waits.add(fd, flags));
@@ -143,6 +145,10 @@ impl Sandbox {
                 while let Some(number) = sys::next_signal(signals.as_fd()) {
                     self.forward(number, &mut stop);
                 }
+            }
+            if is_ready(stopped) {
+                self.stopped = None;
+                self.forward(libc::SIGTERM, &mut stop);
             }
             self.enforce(&mut stop);
             if is_ready(Some(ended)) {

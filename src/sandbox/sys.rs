@@ -340,6 +340,36 @@ pub fn loopback_up() -> Result<(), Errno> {
     }
 }
 
+/// The payload of the `user` key with this description, from the caller's thread, process, session or user keyring.
+pub fn read_user_key(description: &CStr) -> Result<Vec<u8>, Errno> {
+    const KEYCTL_SEARCH: c_int = 10;
+    const KEYCTL_READ: c_int = 11;
+    const KEY_SPEC_USER_KEYRING: c_int = -4;
+    // The kernel's largest payload of a user key is 32,767 bytes (add_key(2)).
+    let mut payload = vec![0u8; 32 * 1024];
+    // SAFETY: both strings are valid and outlive the calls; a null callout makes request_key search only. The buffer is
+    // valid for its length, and the kernel writes at most that.
+    let length = unsafe {
+        let kind = c"user".as_ptr();
+        let found =
+            check(libc::syscall(libc::SYS_request_key, kind, description.as_ptr(), ptr::null::<c_char>(), 0));
+        let key = match found {
+            Ok(key) => key,
+            Err(_) => check(libc::syscall(
+                libc::SYS_keyctl,
+                KEYCTL_SEARCH,
+                KEY_SPEC_USER_KEYRING,
+                kind,
+                description.as_ptr(),
+                0,
+            ))?,
+        };
+        check(libc::syscall(libc::SYS_keyctl, KEYCTL_READ, key, payload.as_mut_ptr(), payload.len()))?
+    };
+    payload.truncate(usize::try_from(length).unwrap_or(0));
+    Ok(payload)
+}
+
 /// Lets `socket` receive only what the classic BPF `program` returns a length for.
 pub fn attach_filter(socket: BorrowedFd<'_>, program: &[libc::sock_filter]) -> Result<(), Errno> {
     let len = u16::try_from(program.len()).map_err(|_| Errno::INVAL)?;

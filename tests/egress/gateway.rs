@@ -34,7 +34,7 @@ fn post(door: &Door, path: &str, token: &str, body: &str) -> String {
     door.say(request.as_bytes())
 }
 
-fn events(texts: &[&str], input: u64, output: u64) -> String {
+pub fn events(texts: &[&str], input: u64, output: u64) -> String {
     let mut out = format!(
         "event: message_start\ndata: {{\"type\":\"message_start\",\"message\":{{\"usage\":{{\"input_tokens\":{input},\"output_tokens\":1}}}}}}\n\n"
     );
@@ -48,7 +48,7 @@ fn events(texts: &[&str], input: u64, output: u64) -> String {
     out
 }
 
-fn stream_answer(body: &str) -> String {
+pub fn stream_answer(body: &str) -> String {
     format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
@@ -56,7 +56,7 @@ fn stream_answer(body: &str) -> String {
 }
 
 /// An API that answers each request on a connection with what `answer` says.
-fn api(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Origin {
+pub fn api(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Origin {
     Origin::start(INSIDE, move |mut stream, log| {
         loop {
             let request = read_request(&mut stream);

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod capture;
+mod dispatch;
 mod fetch;
 mod gateway;
 mod hostile;
+mod inject;
 mod run;
 mod support;
 mod tools;

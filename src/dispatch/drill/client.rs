@@ -139,7 +139,10 @@ impl Table<'_> {
         let command =
             std::iter::once(self.program.into()).chain(command.into_iter().map(Into::into)).collect();
         let request = super::request(world, setting, out, command);
-        let request = crate::dispatch::Request { model_url: Some(model.url.clone()), ..request };
+        let request = crate::dispatch::Request {
+            model: crate::dispatch::ModelSettings { url: Some(model.url.clone()), ..Default::default() },
+            ..request
+        };
         let result = crate::dispatch::run_with(&request, self.switches);
         let mut transcript = std::fs::read(log(world, name)).unwrap_or_default();
         let asked =

@@ -331,7 +331,7 @@ fn request(world: &World, setting: Setting, out: &Path, command: Vec<std::ffi::O
             Vec::new()
         },
         timeout: Some(RUN_LIMIT),
-        model_url: None,
+        model: super::ModelSettings::default(),
         command,
     }
 }

@@ -7,6 +7,7 @@
 //! is used up, for good.
 
 use super::price::Price;
+use super::scope::{Locked, Scope};
 use serde::Serialize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -94,10 +95,11 @@ pub(super) struct Grant {
     settled: bool,
 }
 
-/// The account of one run.
+/// The account of one run, and its part in those that it shares.
 pub(super) struct Account {
     limit_nano: u64,
     limit_tokens: u64,
+    scopes: Vec<Scope>,
     state: Mutex<State>,
     returned: Notify,
 }
@@ -110,6 +112,10 @@ struct State {
     reserved_tokens: u64,
     in_flight: u64,
     exhausted: bool,
+    /// Which budget was too small first: its name, and the flag that sets it.
+    by: Option<(String, &'static str)>,
+    /// The part of the shared budgets that is used, as last seen.
+    shared_used: f64,
     usage: Usage,
 }
 
@@ -117,15 +123,29 @@ struct State {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Exhausted;
 
-impl Account {
-    pub(super) fn new(budget: Budget) -> Arc<Account> {
+impl Budget {
+    /// Nanodollars and tokens; what is not limited is the largest number.
+    fn limits(self) -> (u64, u64) {
         let nano = |usd: f64| if usd.is_finite() { (usd.max(0.0) * 1e9) as u64 } else { 0 };
+        (self.usd.map_or(u64::MAX, nano), self.tokens.unwrap_or(u64::MAX))
+    }
+}
+
+impl Account {
+    pub(super) fn new(budget: Budget, scopes: Vec<Scope>) -> Arc<Account> {
+        let (limit_nano, limit_tokens) = budget.limits();
         Arc::new(Account {
-            limit_nano: budget.usd.map_or(u64::MAX, nano),
-            limit_tokens: budget.tokens.unwrap_or(u64::MAX),
+            limit_nano,
+            limit_tokens,
+            scopes,
             state: Mutex::default(),
             returned: Notify::new(),
         })
+    }
+
+    /// Which budget is used up, and the flag that sets it.
+    pub(super) fn exhausted_by(&self) -> (String, &'static str) {
+        self.lock().by.clone().unwrap_or_else(|| ("run".to_owned(), "--budget-usd"))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -154,22 +174,60 @@ impl Account {
         }
     }
 
+    /// The shared accounts, locked in the order of their making.
+    fn lock_scopes(&self, state: &mut State) -> Option<Vec<Locked>> {
+        let mut locked = Vec::with_capacity(self.scopes.len());
+        for scope in &self.scopes {
+            match scope.lock() {
+                Ok(open) => locked.push(open),
+                Err(error) => {
+                    // What was spent is not known: nothing may be spent.
+                    state.exhausted = true;
+                    state.by = Some((format!("{} (unreadable: {error})", scope.name), scope.flag));
+                    return None;
+                }
+            }
+        }
+        Some(locked)
+    }
+
     fn place(self: &Arc<Self>, state: &mut State, ask: Ask) -> Option<Grant> {
         if state.exhausted {
             return None;
         }
-        let left_nano = self.limit_nano.saturating_sub(state.spent_nano).saturating_sub(state.reserved_nano);
-        let left_tokens =
+        let mut open = self.lock_scopes(state)?;
+        let mut left_nano =
+            self.limit_nano.saturating_sub(state.spent_nano).saturating_sub(state.reserved_nano);
+        let mut left_tokens =
             self.limit_tokens.saturating_sub(state.spent_tokens).saturating_sub(state.reserved_tokens);
-        let input_nano = ask.input.saturating_mul(ask.price.input);
-        let by_money = left_nano.checked_sub(input_nano)?.checked_div(ask.price.output).unwrap_or(u64::MAX);
-        let affordable = by_money.min(left_tokens.checked_sub(ask.input)?);
-        if affordable < ask.output.min(LEAST_OUTPUT.max(ask.least)).max(1) {
-            return None;
+        let mut tightest = None;
+        for (scope, locked) in self.scopes.iter().zip(&open) {
+            let (limit_nano, limit_tokens) = scope.budget.limits();
+            let (nano, tokens) = locked.totals.left(limit_nano, limit_tokens);
+            if nano < left_nano || tokens < left_tokens {
+                tightest = Some(scope);
+            }
+            (left_nano, left_tokens) = (left_nano.min(nano), left_tokens.min(tokens));
         }
+        let input_nano = ask.input.saturating_mul(ask.price.input);
+        let affordable = left_nano.checked_sub(input_nano).and_then(|left| {
+            let by_money = left.checked_div(ask.price.output).unwrap_or(u64::MAX);
+            Some(by_money.min(left_tokens.checked_sub(ask.input)?))
+        });
+        let least = ask.output.min(LEAST_OUTPUT.max(ask.least)).max(1);
+        let Some(affordable) = affordable.filter(|n| *n >= least) else {
+            state.by = tightest.map(|scope| (scope.name.clone(), scope.flag));
+            return None;
+        };
         let output = ask.output.min(affordable);
         let nano = input_nano.saturating_add(output.saturating_mul(ask.price.output));
         let tokens = ask.input.saturating_add(output);
+        for locked in &mut open {
+            let totals = &mut locked.totals;
+            totals.reserved_nano = totals.reserved_nano.saturating_add(nano);
+            totals.reserved_tokens = totals.reserved_tokens.saturating_add(tokens);
+            locked.save().ok()?;
+        }
         state.reserved_nano = state.reserved_nano.saturating_add(nano);
         state.reserved_tokens = state.reserved_tokens.saturating_add(tokens);
         state.in_flight += 1;
@@ -184,6 +242,26 @@ impl Account {
         })
     }
 
+    /// Takes a reservation back from the shared accounts, and charges what it cost.
+    fn settle_scopes(&self, state: &mut State, grant: &Grant, nano: u64, tokens: u64) {
+        let Some(mut open) = self.lock_scopes(state) else { return };
+        state.shared_used = 0.0;
+        for (scope, locked) in self.scopes.iter().zip(&mut open) {
+            let totals = &mut locked.totals;
+            totals.reserved_nano = totals.reserved_nano.saturating_sub(grant.nano);
+            totals.reserved_tokens = totals.reserved_tokens.saturating_sub(grant.tokens);
+            totals.spent_nano = totals.spent_nano.saturating_add(nano);
+            totals.spent_tokens = totals.spent_tokens.saturating_add(tokens);
+            let (limit_nano, limit_tokens) = scope.budget.limits();
+            let used = part(totals.spent_nano, limit_nano).max(part(totals.spent_tokens, limit_tokens));
+            state.shared_used = state.shared_used.max(used);
+            if used >= 1.0 || locked.save().is_err() {
+                state.exhausted = true;
+                state.by = Some((scope.name.clone(), scope.flag));
+            }
+        }
+    }
+
     pub(super) fn usage(&self) -> (Usage, bool) {
         let state = self.lock();
         (state.usage, state.exhausted)
@@ -192,10 +270,13 @@ impl Account {
     /// The part of the budget that is used, 0 to 1, the larger of dollars and tokens.
     pub(super) fn used(&self) -> f64 {
         let state = self.lock();
-        let part =
-            |used: u64, limit: u64| if limit == u64::MAX { 0.0 } else { used as f64 / limit.max(1) as f64 };
-        part(state.spent_nano, self.limit_nano).max(part(state.spent_tokens, self.limit_tokens))
+        let own = part(state.spent_nano, self.limit_nano).max(part(state.spent_tokens, self.limit_tokens));
+        own.max(state.shared_used)
     }
+}
+
+fn part(used: u64, limit: u64) -> f64 {
+    if limit == u64::MAX { 0.0 } else { used as f64 / limit.max(1) as f64 }
 }
 
 impl Grant {
@@ -207,7 +288,10 @@ impl Grant {
     /// Nothing was answered that costs anything.
     pub(super) fn release(mut self) {
         self.settled = true;
-        self.give_back(&mut self.account.lock());
+        let account = Arc::clone(&self.account);
+        let mut state = account.lock();
+        account.settle_scopes(&mut state, &self, 0, 0);
+        self.give_back(&mut state);
     }
 
     fn give_back(&self, state: &mut State) {
@@ -234,6 +318,7 @@ impl Grant {
         let over_tokens =
             self.account.limit_tokens != u64::MAX && state.spent_tokens >= self.account.limit_tokens;
         state.exhausted |= over_money || over_tokens;
+        account.settle_scopes(&mut state, self, nano, spent.tokens());
         self.give_back(&mut state);
     }
 }
@@ -260,7 +345,7 @@ mod tests {
 
     #[tokio::test]
     async fn max_tokens_is_lowered_to_what_is_left() {
-        let account = Account::new(Budget { usd: Some(0.01), tokens: None });
+        let account = Account::new(Budget { usd: Some(0.01), tokens: None }, vec![]);
         let grant = account.admit(ask(1_000, 32_000)).await.unwrap();
         assert_eq!(grant.output, 1_800);
         grant.settle(Spent { input: 1_000, output: 1_000, ..Spent::default() });
@@ -270,7 +355,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_budget_that_is_used_up_stays_used_up() {
-        let account = Account::new(Budget { usd: None, tokens: Some(1_000) });
+        let account = Account::new(Budget { usd: None, tokens: Some(1_000) }, vec![]);
         account.admit(ask(100, 900)).await.unwrap().settle(Spent {
             input: 100,
             output: 899,
@@ -282,9 +367,40 @@ mod tests {
 
     #[tokio::test]
     async fn a_grant_that_is_lost_is_charged_in_full() {
-        let account = Account::new(Budget { usd: None, tokens: Some(1_000) });
+        let account = Account::new(Budget { usd: None, tokens: Some(1_000) }, vec![]);
         drop(account.admit(ask(100, 500)).await.unwrap());
         assert_eq!(account.usage().0.output_tokens, 500);
+    }
+
+    #[tokio::test]
+    async fn runs_that_share_a_budget_stay_within_it_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let day = || {
+            let budget = Budget { usd: None, tokens: Some(1_000) };
+            vec![Scope::new(dir.path(), "day 2026-11-30", "--day-budget-tokens", budget).unwrap()]
+        };
+        let (a, b) = (Account::new(Budget::default(), day()), Account::new(Budget::default(), day()));
+        let open = a.admit(ask(100, 600)).await.unwrap();
+        let second = b.admit(ask(0, 600)).await.unwrap();
+        assert_eq!(second.output, 300, "the reservation of the other run counts");
+        open.settle(Spent { input: 100, output: 100, ..Spent::default() });
+        second.settle(Spent { output: 300, ..Spent::default() });
+        // A third run, later: 500 are spent.
+        let c = Account::new(Budget::default(), day());
+        let third = c.admit(ask(0, 600)).await.unwrap();
+        assert_eq!(third.output, 500);
+        third.settle(Spent { output: 500, ..Spent::default() });
+        assert_eq!(b.admit(ask(0, 600)).await.err(), Some(Exhausted));
+        assert_eq!(b.exhausted_by(), ("day 2026-11-30".to_owned(), "--day-budget-tokens"));
+    }
+
+    #[tokio::test]
+    async fn a_shared_budget_that_cannot_be_read_is_used_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let scope = Scope::new(dir.path(), "day x", "--day-budget-usd", Budget::default()).unwrap();
+        std::fs::write(&scope.file, "garbage").unwrap();
+        let account = Account::new(Budget::default(), vec![scope]);
+        assert_eq!(account.admit(ask(0, 600)).await.err(), Some(Exhausted));
     }
 
     proptest! {
@@ -294,7 +410,7 @@ mod tests {
             limit in 1u64..200_000,
             steps in proptest::collection::vec((0u64..2_000, 1u64..40_000, any::<bool>(), 0u64..100), 1..60),
         ) {
-            let account = Account::new(Budget { usd: None, tokens: Some(limit) });
+            let account = Account::new(Budget { usd: None, tokens: Some(limit) }, vec![]);
             let mut open = Vec::new();
             for (input, output, settle, percent) in steps {
                 if let Some(grant) = account.place(&mut account.lock(), ask(input, output)) {

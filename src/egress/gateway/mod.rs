@@ -8,13 +8,15 @@ mod autofetch;
 mod budget;
 mod judge;
 mod price;
-mod scrub;
+mod scope;
+pub(super) mod scrub;
 mod stream;
 mod upstream;
 
 pub use budget::{Budget, Usage};
 pub use judge::ModelPolicy;
 pub use price::source_of_prices;
+pub use scope::Scope;
 pub use stream::{Action, Inspection};
 pub use upstream::{ModelUpstream, UpstreamError};
 
@@ -63,10 +65,15 @@ impl Gateway {
             scrubber: Scrubber::new([key]),
             secrets: Scrubber::new(secrets.chain([key])),
             pool: Pool::default(),
-            account: Account::new(config.budget),
+            account: Account::new(config.budget, config.scopes.clone()),
             warned: AtomicBool::new(false),
             upstream,
         }
+    }
+
+    /// The key.
+    pub(super) fn secret(&self) -> &str {
+        self.upstream.credential.expose()
     }
 
     pub(super) fn add_to(&self, report: &mut Report) {
@@ -204,10 +211,14 @@ impl Gateway {
             Err(Exhausted) => {
                 self.alert_budget(shared);
                 let (usage, _) = self.account.usage();
+                let (name, flag) = self.account.exhausted_by();
                 let message = format!(
-                    "the budget of this run is used up ({:.4} dollars); --budget-usd sets it",
+                    "the budget of this {name} is used up (this run: {:.4} dollars); {flag} sets it",
                     usage.usd
                 );
+                if let Some(on_exhausted) = &shared.config.on_exhausted {
+                    on_exhausted();
+                }
                 Err(Denial::new(Reason::BudgetExhausted, message))
             }
         }

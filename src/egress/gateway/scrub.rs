@@ -5,16 +5,22 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use zeroize::Zeroizing;
 
 /// What stands in place of a secret.
-pub(super) const REDACTED: &[u8] = b"[redacted by jess]";
+pub(in crate::egress) const REDACTED: &[u8] = b"[redacted by jess]";
 
 /// Finds secrets: as they are, in base64 at every alignment, in hexadecimal, and reversed. Text inside JSON strings or
 /// URLs is found as it is: keys consist of characters that neither escapes.
-pub(super) struct Scrubber {
+pub(in crate::egress) struct Scrubber {
     needles: Vec<Zeroizing<Vec<u8>>>,
 }
 
+impl std::fmt::Debug for Scrubber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Scrubber(…)")
+    }
+}
+
 impl Scrubber {
-    pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Scrubber {
+    pub(in crate::egress) fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Scrubber {
         let mut needles: Vec<Zeroizing<Vec<u8>>> = Vec::new();
         let mut add = |needle: Vec<u8>| {
             let needle = Zeroizing::new(needle);
@@ -41,18 +47,18 @@ impl Scrubber {
     }
 
     /// Whether any of the secrets is in `bytes`.
-    pub(super) fn finds(&self, bytes: &[u8]) -> bool {
+    pub(in crate::egress) fn finds(&self, bytes: &[u8]) -> bool {
         self.needles.iter().any(|needle| bytes.windows(needle.len()).any(|w| w == needle.as_slice()))
     }
 
     /// A stream to scrub.
-    pub(super) fn stream(&self) -> Scrubbing<'_> {
+    pub(in crate::egress) fn stream(&self) -> Scrubbing<'_> {
         Scrubbing { scrubber: self, held: Zeroizing::default(), found: 0 }
     }
 }
 
 /// The state of one stream: what is held back because a secret could start in it. Never more than the longest secret.
-pub(super) struct Scrubbing<'s> {
+pub(in crate::egress) struct Scrubbing<'s> {
     scrubber: &'s Scrubber,
     held: Zeroizing<Vec<u8>>,
     /// Secrets that were taken out.
@@ -61,7 +67,7 @@ pub(super) struct Scrubbing<'s> {
 
 impl Scrubbing<'_> {
     /// Takes the next bytes and returns those that are safe to pass on.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(in crate::egress) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut buf = std::mem::take(&mut self.held);
         buf.extend_from_slice(bytes);
         let (mut out, mut from, mut at) = (Vec::with_capacity(buf.len()), 0, 0);
@@ -84,7 +90,7 @@ impl Scrubbing<'_> {
     }
 
     /// The stream has ended: what was held back is the beginning of nothing.
-    pub(super) fn finish(&mut self) -> Vec<u8> {
+    pub(in crate::egress) fn finish(&mut self) -> Vec<u8> {
         std::mem::take(&mut *self.held)
     }
 }

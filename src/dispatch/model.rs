@@ -1,0 +1,110 @@
+//! The model of a run: where it is, its key, what may be asked and spent.
+
+use super::{Error, KEYS};
+use crate::audit;
+use crate::egress::{Budget, Config, Credential, KeySource, ModelPolicy, ModelUpstream, Scope};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The model's API where the operator's environment names none.
+const DEFAULT_URL: &str = "https://api.anthropic.com";
+
+/// What the operator says about the model.
+#[derive(Debug, Clone, Default)]
+pub struct ModelSettings {
+    /// Its API. `None`: ANTHROPIC_BASE_URL, or Anthropic's own.
+    pub url: Option<String>,
+    /// Where the key comes from. `None`: the operator's environment.
+    pub key: Option<KeySource>,
+    /// What may be asked for.
+    pub policy: ModelPolicy,
+    /// What the run may spend.
+    pub budget: Budget,
+    /// The session that the run belongs to, and what that may spend.
+    pub session: Option<(String, Budget)>,
+    /// What all runs of this user may spend in a day (UTC).
+    pub day: Option<Budget>,
+}
+
+impl ModelSettings {
+    /// Whether there is a key. Nothing is read: the sandbox is not split off yet.
+    pub(super) fn has_key(&self) -> bool {
+        self.key.is_some() || KEYS.iter().any(|name| crate::sandbox::env::process_has(name))
+    }
+
+    /// The budgets that are shared with other runs.
+    pub(super) fn scopes(&self) -> Result<Vec<Scope>, Error> {
+        let mut scopes = Vec::new();
+        let mut add = |name: String, flag, budget| -> Result<(), Error> {
+            let dir = audit::state::dir(|name| std::env::var(name).ok()).ok_or(Error::NoState)?.join("spend");
+            let failed = |reason| Error::Spend { path: dir.clone(), reason };
+            scopes.push(Scope::new(&dir, &name, flag, budget).map_err(failed)?);
+            Ok(())
+        };
+        if let Some((name, budget)) = &self.session {
+            add(format!("session {name}"), "--session-budget-usd", *budget)?;
+        }
+        if let Some(budget) = self.day {
+            add(format!("day {}", today()), "--day-budget-usd", budget)?;
+        }
+        Ok(scopes)
+    }
+
+    /// Adds the model to the door. Reads the key: called after the sandbox was split off.
+    pub(super) fn add_to(
+        &self,
+        config: &mut Config,
+        placeholder: &str,
+        scopes: Vec<Scope>,
+    ) -> Result<(), Error> {
+        let url = self.url.clone().or_else(|| std::env::var("ANTHROPIC_BASE_URL").ok());
+        let url = url.filter(|url| !url.is_empty());
+        let url = url.as_deref().unwrap_or(DEFAULT_URL);
+        config.model = Some(ModelUpstream::new(url, self.credential()?, placeholder)?);
+        config.model_policy = self.policy.clone();
+        config.budget = self.budget;
+        config.scopes = scopes;
+        Ok(())
+    }
+
+    fn credential(&self) -> Result<Credential, Error> {
+        if let Some(source) = &self.key {
+            return Ok(Credential::new(source.read()?.as_str())?);
+        }
+        let set = |name: &&'static str| Some((*name, std::env::var(name).ok().filter(|v| !v.is_empty())?));
+        let (name, secret) = KEYS.iter().find_map(set).ok_or(Error::NoKey)?;
+        Ok(if name == "ANTHROPIC_API_KEY" { Credential::new(secret)? } else { Credential::bearer(secret)? })
+    }
+}
+
+/// The date of now in UTC, `YYYY-MM-DD`.
+fn today() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    date(now.as_secs() / 86_400)
+}
+
+/// The Gregorian date of a day since 1970-01-01 (Hinnant's days-from-civil, reversed).
+fn date(days: u64) -> String {
+    let z = days + 719_468;
+    let (era, day_of_era) = (z / 146_097, z % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (days, text) in
+            [(0, "1970-01-01"), (11_016, "2000-02-29"), (11_017, "2000-03-01"), (20_787, "2026-11-30")]
+        {
+            assert_eq!(date(days), text);
+        }
+    }
+}
