@@ -67,7 +67,7 @@ impl Map {
                 }
                 Event::Start(Tag::Table(_)) => Context::Table,
                 Event::Start(Tag::BlockQuote(_)) => Context::Quote,
-                Event::Code(_) => Context::CodeSpan,
+                Event::Code(code) if !padded(&code, &text[range.clone()]) => Context::CodeSpan,
                 _ => continue,
             };
             self.spans.push((range.start, range.end, context));
@@ -83,6 +83,12 @@ impl Map {
         }
         inside.into_iter().min_by(|a, b| a.factor().total_cmp(&b.factor())).unwrap_or(Context::Prose)
     }
+}
+
+/// A span with spaces inside both its marks: two backticks that happen to stand in one paragraph.
+fn padded(code: &str, source: &str) -> bool {
+    let inner = source.trim_matches('`');
+    !code.contains('`') && inner.starts_with([' ', '\n']) && inner.ends_with([' ', '\n'])
 }
 
 /// The block ends with a line that closes the fence it began with.
@@ -109,6 +115,7 @@ mod tests {
         assert_eq!(of("```\nPAYLOAD\n"), Context::Prose);
         assert_eq!(of("a `PAYLOAD` b"), Context::CodeSpan);
         assert_eq!(of("a ` b PAYLOAD c"), Context::Prose);
+        assert_eq!(of("a ` b PAYLOAD c ` d"), Context::Prose);
     }
 
     #[test]

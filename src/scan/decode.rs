@@ -114,6 +114,10 @@ pub(crate) fn views(text: &[u8], tokens: &[Token], seen: &token::Seen, left: &mu
     runs(text, tokens, &mut out);
     words(text, tokens, &mut out);
     d::escapes(text, &mut out);
+    d::quoted_printable(text, &mut out);
+    if seen.invisible >= 48 {
+        d::zero_width(text, &mut out);
+    }
     if seen.smuggled > 0 {
         d::smuggled(text, &mut out);
     }

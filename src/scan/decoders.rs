@@ -281,7 +281,7 @@ pub(crate) fn escapes(text: &[u8], out: &mut Vec<View>) {
             end += 1;
         }
         at = end.max(first + 1);
-        if letters > 0 || kind == "escape" || kind == "url" {
+        if letters > 0 || kind == "url" {
             out.push(View::mapped(kind, bytes, points, (from, end), longest >= 8));
         }
     }
@@ -360,6 +360,103 @@ fn escape(text: &[u8], i: usize) -> Option<(char, usize, &'static str)> {
             Some((c, end + 1, "entity"))
         }
         _ => None,
+    }
+}
+
+/// Quoted-printable: `=49` and soft line breaks. Two of them close together make a view.
+pub(crate) fn quoted_printable(text: &[u8], out: &mut Vec<View>) {
+    const NEAR: usize = 200;
+    const AROUND: usize = 96;
+    let mut at = 0;
+    while let Some((first, _)) = next_printable(text, at) {
+        let mut last = first;
+        let mut n = 1;
+        let mut i = first + 1;
+        while let Some((next, _)) = next_printable(text, i).filter(|(next, _)| next - last <= NEAR) {
+            last = next;
+            n += 1;
+            i = next + 1;
+        }
+        let from = first.saturating_sub(AROUND).max(at);
+        let from = (from..=first).find(|i| utf8_start(text, *i)).unwrap_or(first);
+        let mut end = (last + AROUND).min(text.len());
+        while !utf8_start(text, end) {
+            end += 1;
+        }
+        at = end.max(first + 1);
+        if n < 2 {
+            continue;
+        }
+        let (mut bytes, mut points) = (Vec::with_capacity(end - from), vec![(0, from as u32)]);
+        let mut i = from;
+        while let Some((p, len)) = next_printable(text, i).filter(|(p, _)| *p < end) {
+            bytes.extend_from_slice(text.get(i..p).unwrap_or_default());
+            points.push((bytes.len() as u32, p as u32));
+            let code = text.get(p + 1..p + 3).filter(|c| c.iter().all(u8::is_ascii_hexdigit));
+            bytes.extend(code.and_then(|c| radix(c, 16)));
+            i = p + len;
+            points.push((bytes.len() as u32, i as u32));
+        }
+        bytes.extend_from_slice(text.get(i..end).unwrap_or_default());
+        out.push(View::mapped("quoted-printable", bytes, points, (from, end), false));
+    }
+}
+
+/// The next `=XX` or soft line break from `at` on, and its length.
+fn next_printable(text: &[u8], mut at: usize) -> Option<(usize, usize)> {
+    loop {
+        let p = at + memchr::memchr(b'=', text.get(at..)?)?;
+        match text.get(p + 1..).unwrap_or_default() {
+            [b'\r', b'\n', ..] => return Some((p, 3)),
+            [b'\n', ..] => return Some((p, 2)),
+            [a, b, ..] if upper_hex(*a) && upper_hex(*b) => return Some((p, 3)),
+            _ => at = p + 1,
+        }
+    }
+}
+
+fn upper_hex(b: u8) -> bool {
+    b.is_ascii_digit() || (b'A'..=b'F').contains(&b)
+}
+
+/// Bits written as two kinds of zero-width characters, eight to a byte.
+pub(crate) fn zero_width(text: &[u8], out: &mut Vec<View>) {
+    let mut i = 0;
+    let mut run: Vec<(char, usize)> = Vec::new();
+    loop {
+        let next = text.get(i..).and_then(|t| memchr::memchr2(0xe2, 0xef, t)).map(|p| i + p);
+        let found = next.and_then(|at| token::decode(text, at).map(|(c, len)| (c, at, len)));
+        let zero = found.filter(|(c, ..)| matches!(*c as u32, 0x200b..=0x200d | 0x2060..=0x2064 | 0xfeff));
+        let joined = zero.is_some_and(|(_, at, _)| run.last().is_none_or(|(c, l)| l + c.len_utf8() == at));
+        if !joined {
+            bits_view(&run, out);
+            run.clear();
+        }
+        match (zero, next) {
+            (Some((c, at, len)), _) => {
+                run.push((c, at));
+                i = at + len;
+            }
+            (None, Some(at)) => i = at + 1,
+            (None, None) => return,
+        }
+    }
+}
+
+fn bits_view(run: &[(char, usize)], out: &mut Vec<View>) {
+    let (Some((first, start)), Some((last, end))) = (run.first(), run.last()) else { return };
+    if run.len() < 48 {
+        return;
+    }
+    for one in [*first, run.iter().map(|(c, _)| *c).find(|c| c != first).unwrap_or(*first)] {
+        let bytes: Vec<u8> = run
+            .chunks_exact(8)
+            .map(|b| b.iter().fold(0u8, |acc, (c, _)| acc << 1 | u8::from(*c == one)))
+            .collect();
+        if readable(&bytes) {
+            out.push(View::whole("zero-width", bytes, *start, end + last.len_utf8(), true));
+            return;
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::finding::{Context, Finding, Severity};
 use super::rule::{self, RuleError};
 use super::shape::{Hit, Lexicon, ShapeError};
 use super::token::{self, Token};
-use super::{decode, joins, model};
+use super::{decode, joins, mention, model};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,9 +22,7 @@ const REGEX_BEFORE: usize = 200;
 const REGEX_AFTER: usize = 600;
 
 /// An exception counts this many words from a finding.
-const NEAR: u32 = 10;
-/// Words that an exception may span.
-const SPAN: u32 = 64;
+const NEAR: usize = 10;
 
 /// What the engine keeps of a rule.
 #[derive(Debug)]
@@ -241,11 +239,11 @@ impl Engine {
         let seen = token::tokenise(text, &mut tokens);
         self.lexicon.resolve(text, &mut tokens);
         let before = out.len();
-        self.shapes(&tokens, "text", out);
+        self.shapes(text, &tokens, "text", out);
         self.regexes(text, &tokens, depth, out);
         let joined = joins::joined(text, &tokens, &self.lexicon);
         if !joined.is_empty() {
-            self.shapes(&joined, "normalised", out);
+            self.shapes(text, &joined, "normalised", out);
         }
         self.learned(text, &tokens, depth, out);
         if depth >= decode::MAX_DEPTH {
@@ -343,29 +341,19 @@ impl Engine {
         }
     }
 
-    fn shapes(&self, tokens: &[Token], base: &'static str, out: &mut Vec<Finding>) {
-        let mut hits: Vec<Hit> = Vec::new();
-        self.lexicon.matches(tokens, |hit| hits.push(hit));
-        // Exceptions by rule and place, so that each finding looks only at its neighbours.
-        let mut excuses: Vec<(u16, u32, u32)> =
-            hits.iter().filter(|h| h.unless).map(|h| (h.rule, h.first, h.last)).collect();
-        excuses.sort_unstable();
-        let mut seen: HashMap<u16, u32> = HashMap::new();
-        for hit in hits.iter().filter(|h| !h.unless) {
-            // One finding of a rule covers what overlaps with it.
-            let covered = seen.get(&hit.rule).is_some_and(|last| hit.first < *last);
-            if covered {
-                continue;
-            }
-            seen.insert(hit.rule, hit.last + 1);
-            let from =
-                excuses.partition_point(|e| (e.0, e.1) < (hit.rule, hit.first.saturating_sub(NEAR + SPAN)));
-            let excused = excuses
-                .get(from..)
-                .unwrap_or_default()
-                .iter()
-                .take_while(|e| e.0 == hit.rule && e.1 <= hit.last + NEAR)
-                .any(|e| hit.first <= e.2 + NEAR);
+    fn shapes(&self, text: &[u8], tokens: &[Token], base: &'static str, out: &mut Vec<Finding>) {
+        let mut hits: Vec<(Hit, bool)> = Vec::new();
+        // For each rule, up to where its last match reaches.
+        let mut covered = vec![0u32; self.rules.len()];
+        self.lexicon.matches(tokens, |hit| {
+            let Some(reach) = covered.get_mut(hit.rule as usize).filter(|r| hit.first >= **r) else { return };
+            // A match that an exception takes back hides no other.
+            let excused = self.lexicon.excused(tokens, &hit, NEAR);
+            *reach = if excused { hit.first + 1 } else { hit.last + 1 };
+            hits.push((hit, excused));
+        });
+        let discusses = !hits.is_empty() && base == "text" && mention::discusses(tokens);
+        for (hit, excused) in hits {
             let (Some(first), Some(last)) = (tokens.get(hit.first as usize), tokens.get(hit.last as usize))
             else {
                 continue;
@@ -373,7 +361,8 @@ impl Engine {
             let span = tokens.get(hit.first as usize..=hit.last as usize).unwrap_or_default();
             let normalised = span.iter().any(|t| t.flags & token::FOLDED != 0);
             let view = if normalised { "normalised" } else { base };
-            let confidence = if excused { 0.3 } else { 1.0 };
+            let quoted = discusses && mention::quoted(text, first.start as usize, last.end as usize);
+            let confidence = if excused || quoted { 0.3 } else { 1.0 };
             out.push(self.finding(
                 hit.rule,
                 first.start as usize,

@@ -18,10 +18,22 @@ pub(crate) fn joined(text: &[u8], tokens: &[Token], lexicon: &Lexicon) -> Vec<To
     let mut i = 0;
     while i < tokens.len() {
         let t = &tokens[i];
+        let mixed = t.flags & (DIGIT | LETTER) == DIGIT | LETTER;
+        let next = tokens.get(i + 1).is_some_and(|n| n.flags & (GLUE | LINE) != 0);
+        let escaped = t.start > 0 && text.get(t.start as usize - 1) == Some(&b'\\');
+        if !(mixed || next || escaped || t.len == 1 || t.len >= 14) {
+            i += 1;
+            if changed && i == from + 24 {
+                out.extend_from_slice(tokens.get(from..i).unwrap_or_default());
+                from = i;
+            }
+            continue;
+        }
         let replaced = spelled(text, tokens, i, lexicon)
             .or_else(|| glued(text, tokens, i, lexicon))
             .or_else(|| long(text, t, lexicon))
-            .or_else(|| digits(text, t, lexicon));
+            .or_else(|| digits(text, t, lexicon))
+            .or_else(|| after_escape(text, t, lexicon));
         if let Some((words, used)) = replaced {
             // Only the neighbourhood of a change can give a new match.
             let keep = i.saturating_sub(24).max(from);
@@ -125,6 +137,22 @@ fn long(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
         })
         .collect();
     segment(text, &letters, lexicon).map(|w| (w, 1))
+}
+
+/// `\nprevious`: the letter of a line-break escape is not part of the word behind it.
+fn after_escape(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
+    let start = t.start as usize;
+    if start == 0
+        || text.get(start - 1) != Some(&b'\\')
+        || !matches!(text.get(start), Some(b'n' | b'r' | b't'))
+    {
+        return None;
+    }
+    let folded = token::folded(text, start + 1, t.end as usize);
+    let word = word_of(&folded, lexicon);
+    let flags = t.flags | LINE | token::SPACE | FOLDED;
+    let whole = Token { hash: token::hash(&folded), start: t.start + 1, word, flags, ..*t };
+    (word != 0).then_some((vec![whole], 1))
 }
 
 /// `1gn0r3`: digits and signs for letters.

@@ -23,7 +23,10 @@ mod engine;
 pub mod eval;
 mod finding;
 mod fold;
+#[doc(hidden)]
+pub mod fuzzing;
 mod joins;
+mod mention;
 #[doc(hidden)]
 pub mod model;
 mod preflight;

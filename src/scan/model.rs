@@ -91,7 +91,7 @@ impl<'a> Model<'a> {
     fn scores(&self, tokens: &[Token]) -> Vec<Window> {
         let mut out = Vec::with_capacity(tokens.len() / STEP + 1);
         let mut sums = [0i32; STEPS];
-        let mut state = State::default();
+        let mut state = State::new();
         let mut at = 0;
         let chunks = tokens.len().div_ceil(STEP);
         for (step, chunk) in tokens.chunks(STEP).enumerate() {
@@ -140,7 +140,7 @@ impl<'a> Model<'a> {
         window: Window,
         n: usize,
     ) -> Vec<(String, i32)> {
-        let mut state = State::default();
+        let mut state = State::new();
         let mut all: Vec<(String, i32)> = Vec::new();
         for (i, t) in tokens.iter().enumerate().take(window.last).skip(window.first.saturating_sub(2)) {
             let slots = state.features(text, t);
@@ -166,12 +166,12 @@ impl<'a> Model<'a> {
 
 /// The feature slots of each step of a text.
 pub(crate) fn features(tokens: &[Token]) -> Vec<Vec<u32>> {
-    let mut state = State::default();
+    let mut state = State::new();
     tokens.chunks(STEP).map(|chunk| chunk.iter().flat_map(|t| state.features(&[], t)).collect()).collect()
 }
 
-#[derive(Default)]
 struct State {
+    kept: &'static [u64],
     one: u64,
     two: u64,
     skeleton_one: u64,
@@ -186,6 +186,10 @@ fn slot(x: u64) -> u32 {
 }
 
 impl State {
+    fn new() -> State {
+        State { kept: kept(), one: 0, two: 0, skeleton_one: 0, skeleton_two: 0 }
+    }
+
     #[inline(always)]
     fn features(&mut self, _text: &[u8], t: &Token) -> [u32; PER_WORD] {
         let start = t.flags & (token::SENTENCE | token::OPENER | token::LINE) != 0;
@@ -194,7 +198,8 @@ impl State {
         } else {
             t.hash
         };
-        let kept = kept(t.hash);
+        let bit = (t.hash >> 50) as usize;
+        let kept = self.kept.get(bit >> 6).is_some_and(|w| w & (1 << (bit & 63)) != 0);
         let skeleton = if kept {
             t.hash
         } else if t.flags & token::DIGIT != 0 {
@@ -222,20 +227,17 @@ impl State {
     }
 }
 
-/// Whether the skeleton keeps the word with this hash.
-#[inline(always)]
-fn kept(hash: u64) -> bool {
+/// A bit for each word that the skeleton keeps, by the upper bits of its hash.
+fn kept() -> &'static [u64] {
     static BITS: std::sync::OnceLock<Vec<u64>> = std::sync::OnceLock::new();
-    let bits = BITS.get_or_init(|| {
+    BITS.get_or_init(|| {
         let mut bits = vec![0u64; 256];
         for w in KEPT.split_ascii_whitespace() {
             let b = (token::hash(w.as_bytes()) >> 50) as usize;
             bits[b >> 6] |= 1 << (b & 63);
         }
         bits
-    });
-    let b = (hash >> 50) as usize;
-    bits[b >> 6] & (1 << (b & 63)) != 0
+    })
 }
 
 const KEPT: &str = "the a an and or but of to in on at by for from with as is are was were be been being am do does did \

@@ -13,11 +13,13 @@
 //!
 //! Matching costs at most [`STEPS`] steps for each place where a shape's rarest element occurs, so the whole is linear.
 
-use super::token::{self, Token};
+use super::token::{self, ByHash, Token};
 use std::collections::HashMap;
 
 /// Steps that one attempt may take before it counts as no match.
 pub(crate) const STEPS: u32 = 600;
+/// Words that an exception may span.
+const SPAN: usize = 64;
 /// The widest gap a shape may ask for, in words.
 pub(crate) const MAX_GAP: u8 = 40;
 /// The shortest stem before `*`, in folded bytes.
@@ -39,6 +41,23 @@ struct Element {
     start: bool,
     gap: u8,
     across: bool,
+    /// A bit for each word that may start the element, by its id: most words are told off by it.
+    signature: [u64; 4],
+}
+
+impl Element {
+    fn sign(&mut self) {
+        for w in self.words.iter().chain(self.phrases.iter().filter_map(|p| p.first())) {
+            let bit = usize::from(*w) & 255;
+            self.signature[bit >> 6] |= 1 << (bit & 63);
+        }
+    }
+
+    #[inline(always)]
+    fn may_start(&self, word: u16) -> bool {
+        let bit = usize::from(word) & 255;
+        self.signature[bit >> 6] & (1 << (bit & 63)) != 0
+    }
 }
 
 #[derive(Debug)]
@@ -54,8 +73,6 @@ pub(crate) struct Hit {
     pub rule: u16,
     pub first: u32,
     pub last: u32,
-    /// The shape is one of the rule's exceptions.
-    pub unless: bool,
 }
 
 /// The words that rules know, and the shapes that use them.
@@ -63,14 +80,21 @@ pub(crate) struct Hit {
 pub(crate) struct Lexicon {
     /// Open addressing over the upper hash bits: (hash, word id); id 0 is empty.
     table: Vec<(u64, u16)>,
-    exact: HashMap<u64, u16>,
-    stems: HashMap<u64, u16>,
+    exact: ByHash<u16>,
+    stems: ByHash<u16>,
     stem_bits: Vec<u64>,
+    /// For the first three letters of a stem, a bit for each length that stems with them have.
+    stem_lengths: ByHash<u32>,
     /// For each word id, (shape, element) pairs that are tried there.
     anchors: Vec<Vec<(u32, u8)>>,
+    /// The same, end to end once the lexicon is closed: those of word `w` stand at `anchor_starts[w]..anchor_starts[w + 1]`.
+    anchors_flat: Vec<(u32, u8)>,
+    anchor_starts: Vec<u32>,
     /// For each word id, regular expressions that are tried there.
     pub triggers: Vec<Vec<u16>>,
     shapes: Vec<Shape>,
+    /// For each rule, its exceptions: they are tried only near a match.
+    excuses: HashMap<u16, Vec<u32>>,
     texts: Vec<(Vec<u8>, bool)>,
 }
 
@@ -177,8 +201,16 @@ impl Lexicon {
                 continue;
             }
             let (part, optional) = part.strip_suffix('?').map_or((part, false), |p| (p, true));
-            let mut element =
-                Element { words: Vec::new(), phrases: Vec::new(), special: 0, optional, start, gap, across };
+            let mut element = Element {
+                words: Vec::new(),
+                phrases: Vec::new(),
+                special: 0,
+                optional,
+                start,
+                gap,
+                across,
+                signature: [0; 4],
+            };
             self.alternatives(part, classes, &mut element, 0)?;
             element.words.sort_unstable();
             element.words.dedup();
@@ -253,6 +285,10 @@ impl Lexicon {
         }
         let commonness = self.commonness();
         for (s, shape) in self.shapes.iter().enumerate() {
+            if shape.unless {
+                self.excuses.entry(shape.rule).or_default().push(s as u32);
+                continue;
+            }
             let mut best: Option<(u64, usize)> = None;
             for (i, e) in shape.elements.iter().enumerate() {
                 if e.optional || e.special != 0 {
@@ -275,6 +311,14 @@ impl Lexicon {
                 self.anchors[w as usize].push((s as u32, i as u8));
             }
         }
+        self.anchor_starts.push(0);
+        for list in std::mem::take(&mut self.anchors) {
+            self.anchors_flat.extend(list);
+            self.anchor_starts.push(self.anchors_flat.len() as u32);
+        }
+        for e in self.shapes.iter_mut().flat_map(|s| &mut s.elements) {
+            e.sign();
+        }
         let size = (self.exact.len() * 4).next_power_of_two().max(16);
         self.table = vec![(0, 0); size];
         for (h, id) in &self.exact {
@@ -289,6 +333,8 @@ impl Lexicon {
             if *stem {
                 let bit = stem_bit(folded);
                 self.stem_bits[bit >> 6] |= 1 << (bit & 63);
+                let head = token::hash(folded.get(..MIN_STEM).unwrap_or_default());
+                *self.stem_lengths.entry(head).or_insert(0) |= 1 << folded.len().min(31);
             }
         }
     }
@@ -364,19 +410,24 @@ impl Lexicon {
             if self.stem_bits[bit >> 6] & (1 << (bit & 63)) == 0 {
                 return 0;
             }
+            let mut lower = [0u8; 32];
+            let word = text.get(start..(t.end as usize).min(start + 32)).unwrap_or_default();
+            lower.iter_mut().zip(word).for_each(|(l, b)| *l = b | 0x20);
+            return self.stem_slow(lower.get(..word.len()).unwrap_or_default());
         }
         self.stem_slow(&token::folded(text, start, (t.end as usize).min(start + 256)))
     }
 
     /// The longest stem that starts the folded word.
     pub fn stem_slow(&self, folded: &[u8]) -> u16 {
-        let mut id = 0;
-        for len in MIN_STEM..=folded.len().min(24) {
-            if let Some(s) = folded.get(..len).and_then(|p| self.stems.get(&token::hash(p))) {
-                id = *s;
-            }
-        }
-        id
+        let Some(head) = folded.get(..MIN_STEM) else { return 0 };
+        let Some(lengths) = self.stem_lengths.get(&token::hash(head)) else { return 0 };
+        let longest = folded.len().min(31);
+        (MIN_STEM..=longest)
+            .rev()
+            .filter(|len| lengths & (1 << len) != 0)
+            .find_map(|len| folded.get(..len).and_then(|p| self.stems.get(&token::hash(p))).copied())
+            .unwrap_or(0)
     }
 
     /// Finds every shape in `tokens` (resolved), calling `found` for each.
@@ -385,19 +436,31 @@ impl Lexicon {
             if t.word == 0 {
                 continue;
             }
-            for (shape, element) in &self.anchors[t.word as usize] {
+            let Some([from, to]) = self.anchor_starts.get(t.word as usize..t.word as usize + 2) else {
+                continue;
+            };
+            for (shape, element) in self.anchors_flat.get(*from as usize..*to as usize).unwrap_or_default() {
                 let shape = &self.shapes[*shape as usize];
                 let mut steps = STEPS;
                 if let Some((first, last)) = attempt(shape, *element as usize, tokens, at, &mut steps) {
-                    found(Hit {
-                        rule: shape.rule,
-                        first: first as u32,
-                        last: last as u32,
-                        unless: shape.unless,
-                    });
+                    found(Hit { rule: shape.rule, first: first as u32, last: last as u32 });
                 }
             }
         }
+    }
+
+    /// Whether an exception of the hit's rule stands within `near` words of it.
+    pub fn excused(&self, tokens: &[Token], hit: &Hit, near: usize) -> bool {
+        let Some(excuses) = self.excuses.get(&hit.rule) else { return false };
+        let from = (hit.first as usize).saturating_sub(near + SPAN);
+        let to = (hit.last as usize + near + 1).min(tokens.len());
+        excuses.iter().filter_map(|s| self.shapes.get(*s as usize)).any(|s| {
+            (from..to).any(|at| {
+                let mut steps = STEPS;
+                attempt(s, 0, tokens, at, &mut steps)
+                    .is_some_and(|(_, last)| last + near >= hit.first as usize)
+            })
+        })
     }
 }
 
@@ -412,6 +475,9 @@ fn stem_bit(folded: &[u8]) -> usize {
 /// Length in words when `e` matches at `at`.
 fn element_at(e: &Element, tokens: &[Token], at: usize) -> Option<usize> {
     let t = tokens.get(at)?;
+    if e.special == 0 && !e.may_start(t.word) {
+        return None;
+    }
     if e.start && t.flags & (token::SENTENCE | token::OPENER | token::LINE) == 0 && at != 0 {
         return None;
     }
@@ -426,7 +492,7 @@ fn element_at(e: &Element, tokens: &[Token], at: usize) -> Option<usize> {
     {
         return Some(1);
     }
-    if t.word == 0 {
+    if t.word == 0 || !e.may_start(t.word) {
         return None;
     }
     for p in &e.phrases {

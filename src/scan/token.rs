@@ -51,6 +51,25 @@ pub(crate) struct Token {
     pub len: u8,
 }
 
+/// Maps by the hash of a word, which needs no further hashing.
+pub(crate) type ByHash<V> = std::collections::HashMap<u64, V, std::hash::BuildHasherDefault<Identity>>;
+
+/// The hasher of [`ByHash`].
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Identity(u64);
+
+impl std::hash::Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = hash(bytes);
+    }
+    fn write_u64(&mut self, v: u64) {
+        self.0 = v.rotate_left(20);
+    }
+}
+
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Hash of a folded word. The same bytes give the same value everywhere and on every machine.
@@ -70,22 +89,25 @@ fn mix(h: u64, chunk: u64) -> u64 {
     x ^ (x >> 29)
 }
 
-/// Hash of an ASCII word of letters and digits in any case.
+/// Hash of the ASCII word `text[start..end]` of letters and digits in any case.
 #[inline(always)]
-fn hash_ascii(word: &[u8]) -> u64 {
+fn hash_ascii(text: &[u8], start: usize, end: usize) -> u64 {
     const CASE: u64 = 0x2020_2020_2020_2020;
     let mut h = 0u64;
-    let mut rest = word;
-    while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
-        h = mix(h, u64::from_le_bytes(*chunk) | CASE);
-        rest = tail;
-    }
-    if !rest.is_empty() {
-        let mut x = 0u64;
-        for (i, b) in rest.iter().enumerate() {
-            x |= u64::from(*b | 0x20) << (8 * i);
-        }
-        h = mix(h, x);
+    let mut at = start;
+    while at < end {
+        // Eight bytes at once where the text has them, although the word may end before.
+        let chunk = match text.get(at..at + 8).and_then(|c| c.first_chunk::<8>()) {
+            Some(c) => u64::from_le_bytes(*c),
+            None => {
+                let tail = text.get(at..end).unwrap_or_default();
+                tail.iter().take(8).enumerate().fold(0u64, |x, (i, b)| x | u64::from(*b) << (8 * i))
+            }
+        };
+        let left = end - at;
+        let mask = if left >= 8 { u64::MAX } else { (1u64 << (8 * left)) - 1 };
+        h = mix(h, (chunk | CASE) & mask);
+        at += 8;
     }
     h
 }
@@ -155,7 +177,7 @@ pub(crate) fn tokenise(text: &[u8], out: &mut Vec<Token>) -> Seen {
                 flags |= if c.is_ascii_uppercase() { CAPITAL } else { 0 };
                 flags |= if i - start > 5 && matches!(text.get(i - 3..i), Some(b"ing")) { ING } else { 0 };
                 out.push(Token {
-                    hash: hash_ascii(&text[start..i]),
+                    hash: hash_ascii(text, start, i),
                     start: start as u32,
                     end: i as u32,
                     word: 0,
@@ -458,7 +480,9 @@ mod tests {
     #[test]
     fn ascii_and_folded_words_hash_alike() {
         for w in ["ignore", "instructions", "abcdefgh", "previousinstructions1"] {
-            assert_eq!(hash(w.as_bytes()), hash_ascii(w.to_uppercase().as_bytes()));
+            let padded = format!("{} and more", w.to_uppercase());
+            assert_eq!(hash(w.as_bytes()), hash_ascii(padded.as_bytes(), 0, w.len()));
+            assert_eq!(hash(w.as_bytes()), hash_ascii(w.to_uppercase().as_bytes(), 0, w.len()));
         }
     }
 
