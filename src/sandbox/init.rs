@@ -121,7 +121,8 @@ fn set_up_house(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Failure::at(Step::Supervisor))?;
     die_with_supervisor(ends.status.as_fd(), KILL_ALL)?;
-    if plan.weakened.keeps(Layer::Capabilities) && rustix::process::geteuid().is_root() {
+    let held = rustix::thread::capabilities(None).map_err(Failure::at(Step::Capabilities))?;
+    if plan.weakened.keeps(Layer::Capabilities) && !held.permitted.is_empty() {
         // Where the groups can't be dropped they are the caller's own.
         let _ = rustix::thread::set_thread_groups(&[]);
         drop_capabilities().map_err(Failure::at(Step::Capabilities))?;

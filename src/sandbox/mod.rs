@@ -189,6 +189,9 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
             connect = Arc::new(OneDoor { port, outside });
         }
     }
+    // Should the housekeeper be killed, what it leaves comes here.
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(Error::supervisor("becoming a subreaper"))?;
     let (outside, status_in, stdio) = pipes()?;
     let (channel, channel_in) = channel()?;
     match sys::fork_with_pidfd().map_err(Error::supervisor("starting the housekeeper"))? {
@@ -338,7 +341,8 @@ impl Sandbox {
         let _ = rustix::process::pidfd_send_signal(&self.pidfd, signal);
     }
 
-    /// After the housekeeper of tier `landlock` was killed itself: what it would have done.
+    /// After the housekeeper of tier `landlock` was killed itself: what it would have done. Everything that descends
+    /// from this process is taken for the run's.
     fn keep_house(&self) {
         if self.plan.tier == Tier::Landlock {
             init::kill_all();
