@@ -21,6 +21,8 @@
 //! | [`rpc`] | the same functions for hosts in other languages |
 //! | [`sanitise`] | untrusted text towards a terminal, a log or a file name |
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
+
 pub mod audit;
 pub mod cli;
 pub mod config;

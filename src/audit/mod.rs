@@ -42,7 +42,10 @@ pub struct Record {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file operation failed.
-    #[error("cannot use the audit log {path}: {source}; check that it is yours and the disk is not full")]
+    #[error(
+        "cannot use the audit log {}: {source}; check that it is yours and the disk is not full",
+        crate::sanitise::path(path)
+    )]
     Io {
         /// What was used.
         path: PathBuf,
@@ -50,10 +53,13 @@ pub enum Error {
         source: io::Error,
     },
     /// The directory is a link, somebody else's, or open to others.
-    #[error("{0} is a link, belongs to somebody else or is open to others; move it away")]
+    #[error("{} is a link, belongs to somebody else or is open to others; move it away", crate::sanitise::path(.0))]
     Unsafe(PathBuf),
     /// A line does not fit the ones before.
-    #[error("line {line} of {path} does not fit the lines before it: the log was changed")]
+    #[error(
+        "line {line} of {} does not fit the lines before it: the log was changed",
+        crate::sanitise::path(path)
+    )]
     Broken {
         /// The log.
         path: PathBuf,
@@ -61,7 +67,7 @@ pub enum Error {
         line: usize,
     },
     /// The end is missing.
-    #[error("{path} ends before the last line that was written: lines are missing")]
+    #[error("{} ends before the last line that was written: lines are missing", crate::sanitise::path(path))]
     Cut {
         /// The log.
         path: PathBuf,

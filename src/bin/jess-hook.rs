@@ -56,7 +56,7 @@ fn become_jess(event: &[u8], alone: bool) -> u8 {
     args.extend(std::env::args_os().skip(1));
     let jess = own.with_file_name("jess");
     let why = Command::new(&jess).args(args).stdin(Stdio::from(stdin)).exec();
-    refuse(&format!("{} cannot be started: {why}; install jess beside jess-hook", jess.display()))
+    refuse(&format!("{jess:?} cannot be started: {why}; install jess beside jess-hook"))
 }
 
 /// A file in memory with the event, at its start.

@@ -100,7 +100,7 @@ fn answer(verdict: Result<(), String>) -> Exit {
     match verdict {
         Ok(()) => Exit::OK,
         Err(reason) => {
-            eprintln!("jess: blocked: {reason}");
+            tell!("jess: blocked: {reason}");
             Exit::REFUSED
         }
     }

@@ -90,7 +90,7 @@ pub fn run(args: Args) -> Exit {
     match check(&args) {
         Ok(exit) => exit,
         Err((exit, message)) => {
-            eprintln!("jess check: {}", sanitise::escape(&message, false));
+            tell!("jess check: {}", sanitise::escape(&message, false));
             exit
         }
     }
@@ -137,12 +137,12 @@ fn check(args: &Args) -> Result<Exit, Failure> {
     if let Some(path) = &args.write_baseline {
         let text = serde_json::to_string_pretty(&Baseline::of(&reports)).map_err(internal)?;
         std::fs::write(path, text + "\n")
-            .map_err(|e| internal(format!("writing {}: {e}", path.display())))?;
+            .map_err(|e| internal(format!("writing {}: {e}", sanitise::path(&path))))?;
         return Ok(Exit::OK);
     }
     let mut stale = 0;
     if let Some(path) = &args.baseline {
-        let read = |e: String| usage(format!("reading the baseline {}: {e}", path.display()));
+        let read = |e: String| usage(format!("reading the baseline {}: {e}", sanitise::path(&path)));
         let text = std::fs::read_to_string(path).map_err(|e| read(e.to_string()))?;
         stale = Baseline::parse(&text).map_err(read)?.apply(&mut reports);
     }
@@ -152,8 +152,8 @@ fn check(args: &Args) -> Result<Exit, Failure> {
             let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             out.write_all(report::text(&reports, colour).as_bytes())
         }
-        Format::Json => writeln!(out, "{}", report::json(&reports)),
-        Format::Sarif => writeln!(out, "{}", report::sarif(&reports)),
+        Format::Json => writeln!(out, "{}", sanitise::out::json(&report::json(&reports).to_string())),
+        Format::Sarif => writeln!(out, "{}", sanitise::out::json(&report::sarif(&reports).to_string())),
     };
     if let Err(e) = written
         && e.kind() != std::io::ErrorKind::BrokenPipe
@@ -197,7 +197,8 @@ fn gather(args: &Args, options: &Options, skipped: &mut Skipped) -> Result<Vec<W
         let (files, left_out) = walk::files(path, options).map_err(usage)?;
         // A file named on the command line must be readable: an error, not a count.
         if files.as_slice() == [path.clone()] {
-            std::fs::File::open(path).map_err(|e| usage(format!("reading {}: {e}", path.display())))?;
+            std::fs::File::open(path)
+                .map_err(|e| usage(format!("reading {}: {e}", sanitise::path(&path))))?;
         }
         skipped.add(left_out);
         work.extend(files.into_iter().map(Work::File));
@@ -224,7 +225,7 @@ fn scan_all(
             let i = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = work.get(i) else { break };
             if progress && i.is_multiple_of(500) {
-                eprint!("\rjess check: {i} of {} files", work.len());
+                let _ = write!(std::io::stderr(), "\rjess check: {i} of {} files", work.len());
             }
             let report = match item {
                 Work::Bytes(name, bytes) => report::check(engine, name, bytes, policy),
@@ -255,7 +256,7 @@ fn scan_all(
         });
     }
     if progress {
-        eprintln!();
+        tell!("");
     }
     skipped.add(left_out.into_inner().unwrap_or_default());
     let mut done = done.into_inner().unwrap_or_default();
@@ -269,14 +270,14 @@ fn preflight(work: Vec<Work>, options: &Options) -> Result<Exit, Failure> {
             Work::Bytes(n, b) => (n, b),
             Work::File(p) => match walk::read(&p, options) {
                 Ok(b) => (p.to_string_lossy().into_owned(), b),
-                Err(_) => return Err(usage(format!("reading {}: not a readable text", p.display()))),
+                Err(_) => return Err(usage(format!("reading {}: not a readable text", sanitise::path(&p)))),
             },
         };
         let p = crate::scan::preflight_bytes(&bytes);
         let line = serde_json::json!({
             "file": sanitise::escape(&name, false), "haircut": p.haircut, "indicators": p.indicators,
         });
-        say!("{line}");
+        say!("{}", sanitise::out::json(&line.to_string()));
     }
     Ok(Exit::OK)
 }
@@ -284,26 +285,26 @@ fn preflight(work: Vec<Work>, options: &Options) -> Result<Exit, Failure> {
 fn summary(reports: &[Report], files: usize, skipped: Skipped, stale: usize) {
     let found: usize = reports.iter().map(|r| r.findings.len()).sum();
     let withheld: usize = reports.iter().map(|r| r.withheld.len()).sum();
-    eprint!("{found} findings, {withheld} withheld, {files} texts");
+    let mut text = format!("{found} findings, {withheld} withheld, {files} texts");
     if skipped.total() > 0 {
-        eprint!(
+        text.push_str(&format!(
             "; skipped {} (too large {}, binary {}, special {}, unreadable {})",
             skipped.total(),
             skipped.large,
             skipped.binary,
             skipped.special,
             skipped.unreadable
-        );
+        ));
     }
     if stale > 0 {
-        eprint!("; {stale} baseline entries are stale");
+        text.push_str(&format!("; {stale} baseline entries are stale"));
     }
-    eprintln!();
+    tell!("{text}");
 }
 
 /// The text of a Git pre-commit hook that runs `jess` over staged content; any fault blocks the commit.
 pub fn pre_commit_script(jess: &Path) -> String {
-    let quoted = jess.display().to_string().replace('\'', r"'\''");
+    let quoted = jess.to_string_lossy().replace('\'', r"'\''");
     format!(
         "#!/bin/sh\n# installed by jess\n'{quoted}' check --staged --fail-on high\ncode=$?\n\
          case $code in 0|2) exit 0 ;; 1) echo 'jess: findings above; commit blocked' >&2; exit 1 ;;\n\
@@ -323,12 +324,15 @@ pub fn install_pre_commit(hooks_dir: &Path, jess: &Path) -> Result<PathBuf, Stri
     {
         return Err(format!(
             "{} is not ours; add `jess check --staged --fail-on high` to it",
-            path.display()
+            sanitise::path(&path)
         ));
     } else if path.symlink_metadata().is_ok_and(|m| !m.is_file()) {
-        return Err(format!("{} is not a file; remove it or use another hooks directory", path.display()));
+        return Err(format!(
+            "{} is not a file; remove it or use another hooks directory",
+            sanitise::path(&path)
+        ));
     }
-    let fail = |e: std::io::Error| format!("writing {}: {e}", path.display());
+    let fail = |e: std::io::Error| format!("writing {}: {e}", sanitise::path(&path));
     std::fs::create_dir_all(hooks_dir).map_err(fail)?;
     let new = hooks_dir.join(".pre-commit.jess-new");
     let mut file = std::fs::OpenOptions::new()

@@ -58,11 +58,11 @@ fn check(flag: Option<PathBuf>, project: Option<PathBuf>) -> Exit {
     let places = Places { flag, ..Places::of(&var, &home, &project) };
     for (origin, path) in places.files() {
         let there = if path.exists() { "" } else { " (absent)" };
-        say!("{:9} {}{there}", format!("{origin:?}").to_lowercase(), path.display());
+        say!("{:9} {}{there}", format!("{origin:?}").to_lowercase(), crate::sanitise::path(path));
     }
     let config = config::load(&places);
     for problem in &config.problems {
-        eprintln!("jess: {}", crate::sanitise::escape(&problem.to_string(), false));
+        tell!("jess: {}", crate::sanitise::escape(&problem.to_string(), false));
     }
     if config.problems.is_empty() {
         say!("no faults");

@@ -34,7 +34,7 @@ pub fn run(args: Args) -> Exit {
     }
     let var = |n: &str| std::env::var(n).ok();
     let Some(dir) = daemon::dir(&var) else {
-        eprintln!("jess: there is neither XDG_RUNTIME_DIR nor HOME, so there is no place for the socket");
+        tell!("jess: there is neither XDG_RUNTIME_DIR nor HOME, so there is no place for the socket");
         return Exit::INTERNAL;
     };
     let home = var("HOME").map(PathBuf::from).unwrap_or_else(|| "/".into());
@@ -46,7 +46,7 @@ pub fn run(args: Args) -> Exit {
         Ok(()) => Exit::OK,
         Err(daemon::Error::Running) if args.detach => Exit::OK,
         Err(why) => {
-            eprintln!("jess: {why}");
+            tell!("jess: {why}");
             Exit::INTERNAL
         }
     }
@@ -56,6 +56,6 @@ fn unit(jess: &Path) -> String {
     format!(
         "[Unit]\nDescription=jess hook daemon\n\n[Service]\nExecStart={} daemon --idle 86400\nRestart=always\nRestartSec=1\n\
          NoNewPrivileges=yes\nMemoryMax=256M\nTasksMax=64\nLimitCORE=0\n\n[Install]\nWantedBy=default.target\n",
-        jess.display()
+        jess.to_string_lossy()
     )
 }

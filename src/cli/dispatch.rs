@@ -59,19 +59,19 @@ pub fn run(args: Args) -> Exit {
             if done.delivered.findings.is_empty() {
                 say!("{}", done.delivered.answer.trim_end_matches('\n'));
             } else {
-                eprintln!("jess dispatch: the output gate refused what came back:");
+                tell!("jess dispatch: the output gate refused what came back:");
                 for finding in &done.delivered.findings {
-                    eprintln!("  {finding}");
+                    tell!("  {finding}");
                 }
             }
-            eprintln!("jess dispatch: report: {}", args.out.join(dispatch::REPORT).display());
+            tell!("jess dispatch: report: {}", crate::sanitise::path(args.out.join(dispatch::REPORT)));
             done.exit()
         }
         Err(error) => {
             if let Error::Poisoned(report) = &error {
-                eprint!("{}", report.render_human());
+                tell!("{}", report.render_human());
             }
-            eprintln!("jess dispatch: {error}");
+            tell!("jess dispatch: {error}");
             error.exit()
         }
     }

@@ -68,13 +68,13 @@ pub fn run(args: Args) -> Exit {
     let rows = match drill::hold(&options) {
         Ok(rows) => rows,
         Err(error) => {
-            eprintln!("jess drill: {error}");
+            tell!("jess drill: {error}");
             return if matches!(error, drill::DrillError::World(_)) { Exit::INTERNAL } else { Exit::USAGE };
         }
     };
     let through = rows.iter().filter(|row| row.got_through).count();
     if args.format == "json" {
-        say!("{}", serde_json::to_string_pretty(&rows).unwrap_or_default());
+        say!("{}", crate::sanitise::out::json(&serde_json::to_string_pretty(&rows).unwrap_or_default()));
     } else {
         print_table(&rows);
         say!("{through} of {} attacks got through", rows.len());
@@ -88,7 +88,7 @@ fn start_again() -> Exit {
     let (program, (secret, key)) = match (std::env::current_exe(), words) {
         (Ok(program), Ok(words)) => (program, words),
         (Err(error), _) | (_, Err(error)) => {
-            eprintln!("jess drill: setting the drill up: {error}");
+            tell!("jess drill: setting the drill up: {error}");
             return Exit::INTERNAL;
         }
     };
@@ -102,7 +102,7 @@ fn start_again() -> Exit {
         .env(ENVIRONMENT_NAME, secret)
         .env("ANTHROPIC_API_KEY", key)
         .exec();
-    eprintln!("jess drill: starting again: {error}");
+    tell!("jess drill: starting again: {error}");
     Exit::INTERNAL
 }
 
@@ -110,10 +110,9 @@ fn print_table(rows: &[Row]) {
     let width = |f: fn(&Row) -> usize| rows.iter().map(f).max().unwrap_or(0);
     let attack = width(|r| r.what.len());
     let layers = width(|r| r.layers.join(", ").len()).max("stopped by".len());
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{:attack$}  {:layers$}  evidence", "attack", "stopped by");
+    say!("{:attack$}  {:layers$}  evidence", "attack", "stopped by");
     for row in rows {
         let by = if row.got_through { "GOT THROUGH".to_owned() } else { row.layers.join(", ") };
-        let _ = writeln!(out, "{:attack$}  {by:layers$}  {}", row.what, row.evidence);
+        say!("{:attack$}  {by:layers$}  {}", row.what, row.evidence);
     }
 }

@@ -29,6 +29,6 @@ pub fn run(args: Args) -> Exit {
         }
         return Exit::OK;
     }
-    eprintln!("jess explain: no rule {}; `jess rules` lists them", sanitise::escape(&args.id, false));
+    tell!("jess explain: no rule {}; `jess rules` lists them", sanitise::escape(&args.id, false));
     Exit::USAGE
 }

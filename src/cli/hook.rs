@@ -149,10 +149,10 @@ fn answer(process: &Process, turn: &Turn) -> Answer {
 /// Writes the answer and says with what to exit.
 fn give(answer: &Answer) -> Exit {
     if let Some(message) = &answer.message {
-        let _ = writeln!(std::io::stderr(), "{message}");
+        crate::sanitise::out::stderr(message);
     }
     if let Some(document) = &answer.document {
-        let mut line = document.to_string();
+        let mut line = crate::sanitise::out::json(&document.to_string());
         line.push('\n');
         let mut out = std::io::stdout().lock();
         // A denial that cannot be written must not turn into silence.

@@ -37,7 +37,7 @@ pub fn run(args: Args) -> Exit {
     match show(&args) {
         Ok(exit) => exit,
         Err(why) => {
-            eprintln!("jess: {why}");
+            tell!("jess: {why}");
             Exit::INTERNAL
         }
     }
@@ -52,7 +52,7 @@ fn show(args: &Args) -> Result<Exit, String> {
                 Ok(Exit::OK)
             }
             Err(why) => {
-                eprintln!("jess: {why}");
+                tell!("jess: {why}");
                 Ok(Exit::FINDINGS)
             }
         };
@@ -65,7 +65,7 @@ fn show(args: &Args) -> Result<Exit, String> {
     let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
     for record in records.iter().skip(skip) {
         if args.format == "json" {
-            say!("{}", serde_json::to_string(record).unwrap_or_default());
+            say!("{}", crate::sanitise::out::json(&serde_json::to_string(record).unwrap_or_default()));
         } else {
             say!("{}", line(record));
         }
@@ -76,5 +76,5 @@ fn show(args: &Args) -> Result<Exit, String> {
 /// One record for a terminal. The fields come from events, so control characters are escaped.
 pub(super) fn line(r: &Record) -> String {
     let text = format!("{} {:<6} {} {} {} {}", r.time, r.verdict, r.event, r.tool, r.rule, r.reason);
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    crate::sanitise::escape(&text, false)
 }

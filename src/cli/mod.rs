@@ -3,8 +3,14 @@
 /// `println!` for documents and tables: a reader that went away is no fault of ours, and no panic.
 macro_rules! say {
     ($($part:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($part)*);
+        crate::sanitise::out::stdout(&format!($($part)*));
+    }};
+}
+
+/// A message for the operator, on stderr.
+macro_rules! tell {
+    ($($part:tt)*) => {{
+        crate::sanitise::out::stderr(&format!($($part)*));
     }};
 }
 
@@ -99,7 +105,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Drill(args) => drill::run(args),
         },
         Err(error) if hook && error.use_stderr() => {
-            let _ = error.print();
+            tell!("{}", error.render());
             Exit::REFUSED
         }
         Err(error) => usage(&error),
@@ -107,14 +113,19 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
 }
 
 fn usage(error: &clap::Error) -> Exit {
-    let _ = error.print();
-    if error.use_stderr() { Exit::USAGE } else { Exit::OK }
+    if !error.use_stderr() {
+        say!("{}", error.render());
+        return Exit::OK;
+    }
+    // It repeats what was given, and a script may have given it names that others chose.
+    tell!("{}", error.render());
+    Exit::USAGE
 }
 
 /// Logs go to stderr, never to stdout: stdout carries documents.
 fn init_logging() {
     let _ = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(|| crate::sanitise::out::Log)
         .with_max_level(tracing::Level::WARN)
         .without_time()
         .with_target(false)

@@ -142,7 +142,7 @@ pub fn run(args: Args) -> Exit {
     let below = match args.profile.as_deref().map(profile::load).transpose() {
         Ok(loaded) => loaded.unwrap_or_default(),
         Err(error) => {
-            eprintln!("jess run: {error}");
+            tell!("jess run: {error}");
             return Exit::USAGE;
         }
     };
@@ -151,8 +151,8 @@ pub fn run(args: Args) -> Exit {
     let report_to = settings.report.clone();
     let writable = [&settings.rw[..], &settings.rw_try[..]].concat();
     if let Some(path) = report_to.as_deref().filter(|path| is_writable_inside(path, &writable)) {
-        let path = path.display();
-        eprintln!(
+        let path = crate::sanitise::path(path);
+        tell!(
             "jess run: writing the report to {path}: the command could forge it there; choose a --report outside --rw"
         );
         return Exit::USAGE;
@@ -162,7 +162,10 @@ pub fn run(args: Args) -> Exit {
         Ok(file) => file,
         Err(error) => {
             let path = report_to.unwrap_or_default();
-            eprintln!("jess run: writing the report to {}: {error}; choose another --report", path.display());
+            tell!(
+                "jess run: writing the report to {}: {error}; choose another --report",
+                crate::sanitise::path(&path)
+            );
             return Exit::USAGE;
         }
     };
@@ -174,12 +177,12 @@ pub fn run(args: Args) -> Exit {
     let (exit, run, egress) = match spec.and_then(|spec| sandbox::spawn(&spec, Weakened::none())) {
         Ok(mut sandbox) => {
             if let Some(why) = sandbox.weaker() {
-                eprintln!("jess run: tier {}, not full: {why}", sandbox.tier());
+                tell!("jess run: tier {}, not full: {why}", sandbox.tier());
             }
             let door = match network::open(&mut sandbox, &reach, Config::default()) {
                 Ok(door) => door,
                 Err(error) => {
-                    eprintln!("jess run: {error}");
+                    tell!("jess run: {error}");
                     return error.exit();
                 }
             };
@@ -187,14 +190,14 @@ pub fn run(args: Args) -> Exit {
             (exit_of(&result), Report::new(&sandbox, &result), door.map(Handle::stop))
         }
         Err(error) => {
-            eprintln!("jess run: {error}");
+            tell!("jess run: {error}");
             (error.exit(), Report::of_failure(&error), None)
         }
     };
     if let Some(file) = report_file
         && let Err(error) = serde_json::to_writer_pretty(file, &Document { run, egress })
     {
-        eprintln!("jess run: writing the report: {error}");
+        tell!("jess run: writing the report: {error}");
         return Exit::INTERNAL;
     }
     exit
@@ -215,16 +218,13 @@ fn exit_of(result: &Result<sandbox::Outcome, sandbox::Error>) -> Exit {
             for (name, stream) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
                 if stream.passed < stream.written {
                     let dropped = stream.written - stream.passed;
-                    eprintln!(
-                        "jess run: {name} was cut at {} bytes; {dropped} more were dropped",
-                        stream.passed
-                    );
+                    tell!("jess run: {name} was cut at {} bytes; {dropped} more were dropped", stream.passed);
                 }
             }
             outcome.ending.exit()
         }
         Err(error) => {
-            eprintln!("jess run: {error}");
+            tell!("jess run: {error}");
             error.exit()
         }
     }

@@ -27,17 +27,15 @@ enum Action {
 pub fn run(args: Args) -> Exit {
     let Action::Clear { id, reason } = args.action;
     if reason.trim().is_empty() {
-        eprintln!("jess: give a reason: it goes on record");
+        tell!("jess: give a reason: it goes on record");
         return Exit::USAGE;
     }
     if id.is_empty() || !id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) {
-        eprintln!("jess: {:?} is no session; see jess status", crate::sanitise::escape(&id, false));
+        tell!("jess: {:?} is no session; see jess status", crate::sanitise::escape(&id, false));
         return Exit::USAGE;
     }
     if rule_of_two::attended() != Attended::Yes {
-        eprintln!(
-            "jess: labels are taken away by a person at a terminal, and nobody is there; run this by hand"
-        );
+        tell!("jess: labels are taken away by a person at a terminal, and nobody is there; run this by hand");
         return Exit::REFUSED;
     }
     match clear(&id, &reason) {
@@ -46,11 +44,11 @@ pub fn run(args: Args) -> Exit {
             Exit::OK
         }
         Ok(false) => {
-            eprintln!("jess: {id} has no labels and no counts; see jess status");
+            tell!("jess: {id} has no labels and no counts; see jess status");
             Exit::FINDINGS
         }
         Err(why) => {
-            eprintln!("jess: {why}");
+            tell!("jess: {why}");
             Exit::INTERNAL
         }
     }

@@ -10,7 +10,7 @@ pub struct Args {}
 /// Runs the command.
 pub fn run(_args: Args) -> Exit {
     let Some(dir) = state::dir(|n| std::env::var(n).ok()) else {
-        eprintln!("jess: there is no HOME, so there are no sessions");
+        tell!("jess: there is no HOME, so there are no sessions");
         return Exit::INTERNAL;
     };
     for session in state::sessions(&dir) {
@@ -23,5 +23,5 @@ pub fn run(_args: Args) -> Exit {
 }
 
 fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    crate::sanitise::escape(text, false)
 }

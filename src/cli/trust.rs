@@ -92,9 +92,9 @@ fn check(args: &CheckArgs) -> Exit {
     };
     let text = match args.format {
         Format::Text => report.render(args.trust_repo),
-        Format::Json => format!("{:#}\n", report.to_json()),
+        Format::Json => crate::sanitise::out::json(&format!("{:#}\n", report.to_json())),
         Format::Sarif => match trust::sarif::render(&report) {
-            Ok(text) => text + "\n",
+            Ok(text) => crate::sanitise::out::json(&(text + "\n")),
             Err(error) => return internal(&format!("cannot write SARIF: {error}")),
         },
     };
@@ -102,7 +102,7 @@ fn check(args: &CheckArgs) -> Exit {
         return exit;
     }
     if args.trust_repo {
-        eprintln!(
+        tell!(
             "jess: --trust-repo: agent configuration is not refused on this run; every other guard stays on"
         );
         return Exit::OK;
@@ -111,7 +111,7 @@ fn check(args: &CheckArgs) -> Exit {
         return Exit::OK;
     }
     if args.dry_run {
-        eprintln!("jess: --dry-run suppressed the refusal");
+        tell!("jess: --dry-run suppressed the refusal");
         return Exit::OK;
     }
     Exit::REFUSED
@@ -124,9 +124,11 @@ fn agents(args: &AgentsArgs) -> Exit {
     };
     let text = match args.format {
         Format::Text => trust::agents::render(&audits),
-        Format::Json => format!("{:#}\n", serde_json::json!({ "agents": audits })),
+        Format::Json => {
+            crate::sanitise::out::json(&format!("{:#}\n", serde_json::json!({ "agents": audits })))
+        }
         Format::Sarif => {
-            eprintln!("jess: trust agents prints text or json");
+            tell!("jess: trust agents prints text or json");
             return Exit::USAGE;
         }
     };
@@ -148,13 +150,13 @@ fn approve(repo: &Path) -> Exit {
             if let Some(exit) = print(&report.render_human()) {
                 return exit;
             }
-            eprintln!(
+            tell!(
                 "jess: approved as it is now; any change brings the findings back (jess trust revoke undoes this)"
             );
             Exit::OK
         }
         Err(error @ trust::approve::Error::NotApprovable { .. }) => {
-            eprintln!("jess: {error}");
+            tell!("jess: {error}");
             Exit::REFUSED
         }
         Err(error) => internal(&error.to_string()),
@@ -170,7 +172,7 @@ fn revoke(repo: &Path) -> Exit {
     match place.revoke(&real) {
         Ok(true) => Exit::OK,
         Ok(false) => {
-            eprintln!("jess: there is no approval of this target (jess trust list shows all)");
+            tell!("jess: there is no approval of this target (jess trust list shows all)");
             Exit::USAGE
         }
         Err(error) => internal(&error.to_string()),
@@ -183,7 +185,9 @@ fn list() -> Exit {
         Ok(records) => {
             let lines: String = records
                 .iter()
-                .map(|(target, at, files)| format!("{target}\t{files} files\t{at}\n"))
+                .map(|(target, at, files)| {
+                    format!("{}\t{files} files\t{at}\n", crate::sanitise::path(target))
+                })
                 .collect();
             print(&lines).unwrap_or(Exit::OK)
         }
@@ -192,7 +196,7 @@ fn list() -> Exit {
 }
 
 fn no_verdict(error: &trust::Error) -> Exit {
-    eprintln!("jess: {error}");
+    tell!("jess: {error}");
     match error {
         trust::Error::Target { .. } => Exit::USAGE,
         trust::Error::Io { .. } => Exit::INTERNAL,
@@ -200,11 +204,15 @@ fn no_verdict(error: &trust::Error) -> Exit {
 }
 
 fn internal(message: &str) -> Exit {
-    eprintln!("jess: {message}");
+    tell!("jess: {message}");
     Exit::INTERNAL
 }
 
 /// Prints to stdout; the exit code when that fails.
 fn print(text: &str) -> Option<Exit> {
-    std::io::stdout().write_all(text.as_bytes()).err().map(|e| internal(&format!("cannot print: {e}")))
+    // Nothing to print is no line.
+    if text.is_empty() {
+        return None;
+    }
+    crate::sanitise::out::print(text).err().map(|e| internal(&format!("cannot print: {e}")))
 }

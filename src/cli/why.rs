@@ -14,7 +14,7 @@ pub fn run(args: Args) -> Exit {
     let records = match super::log::open().and_then(|l| l.records().map_err(|e| e.to_string())) {
         Ok(records) => records,
         Err(why) => {
-            eprintln!("jess: {why}");
+            tell!("jess: {why}");
             return Exit::INTERNAL;
         }
     };
@@ -25,7 +25,7 @@ pub fn run(args: Args) -> Exit {
         })
         .collect();
     if found.is_empty() {
-        eprintln!("jess: no decision on record fits {:?}; see jess log", args.event);
+        tell!("jess: no decision on record fits {:?}; see jess log", args.event);
         return Exit::FINDINGS;
     }
     for record in found {

@@ -54,6 +54,6 @@ pub fn make(dir: &Path) -> std::io::Result<()> {
     }
     Err(std::io::Error::other(format!(
         "{} is a link, belongs to somebody else or is open to others; move it away",
-        dir.display()
+        crate::sanitise::path(dir)
     )))
 }

@@ -182,8 +182,10 @@ fn judge(bytes: &[u8], shared: &Shared) -> Reply {
     match judged {
         Ok(Answer { document, message, exit }) => Reply {
             exit,
-            document: document.map(|d| format!("{d}\n").into_bytes()).unwrap_or_default(),
-            message: message.unwrap_or_default().into_bytes(),
+            document: document
+                .map(|d| format!("{}\n", crate::sanitise::out::json(&d.to_string())).into_bytes())
+                .unwrap_or_default(),
+            message: crate::sanitise::out::lines(&message.unwrap_or_default()).into_bytes(),
         },
         Err(_) => yourself(),
     }

@@ -24,7 +24,7 @@ pub enum Error {
     #[error(transparent)]
     Gate(#[from] gate::Error),
     /// A report could not be written.
-    #[error("writing {}: {reason}; is something of the agent's in its place?", path.display())]
+    #[error("writing {}: {reason}; is something of the agent's in its place?", crate::sanitise::path(path))]
     Write {
         /// The file.
         path: PathBuf,

@@ -72,7 +72,10 @@ pub struct Request {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The target is not a directory that can be read.
-    #[error("reading the target {}: {reason}; give a readable directory with --repo", path.display())]
+    #[error(
+        "reading the target {}: {reason}; give a readable directory with --repo",
+        crate::sanitise::path(path)
+    )]
     Repo {
         /// The target.
         path: PathBuf,
@@ -80,7 +83,10 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// The place for results is none.
-    #[error("using {} for results: {reason}; make the directory first and give it with --out", path.display())]
+    #[error(
+        "using {} for results: {reason}; make the directory first and give it with --out",
+        crate::sanitise::path(path)
+    )]
     Out {
         /// The directory.
         path: PathBuf,
@@ -88,7 +94,11 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// Results inside the target would be target material.
-    #[error("{} and the target {} contain one another: choose an --out outside the target", out.display(), repo.display())]
+    #[error(
+        "{} and the target {} contain one another: choose an --out outside the target",
+        crate::sanitise::path(out),
+        crate::sanitise::path(repo)
+    )]
     Nested {
         /// The directory for results.
         out: PathBuf,
@@ -96,7 +106,10 @@ pub enum Error {
         repo: PathBuf,
     },
     /// The agent's program can't be found.
-    #[error("finding the agent `{}`: {reason}; install it, or give its full path after `--`", program.display())]
+    #[error(
+        "finding the agent `{}`: {reason}; install it, or give its full path after `--`",
+        crate::sanitise::path(program)
+    )]
     Client {
         /// The program.
         program: PathBuf,
@@ -137,7 +150,7 @@ pub enum Error {
     #[error("ANTHROPIC_BASE_URL: {0}")]
     Upstream(#[from] egress::UpstreamError),
     /// A file with untrusted text can't be read.
-    #[error("reading the untrusted text {}: {reason}; give a readable file of at most {} MiB", path.display(), prompt::MAX_BYTES >> 20)]
+    #[error("reading the untrusted text {}: {reason}; give a readable file of at most {} MiB", crate::sanitise::path(path), prompt::MAX_BYTES >> 20)]
     Prompt {
         /// The file.
         path: PathBuf,
@@ -299,10 +312,10 @@ fn directory(path: &Path) -> std::io::Result<PathBuf> {
 fn check_trust(repo: &Path, trust_repo: bool) -> Result<(), Error> {
     let report = trust::check(repo)?;
     if trust_repo {
-        eprint!("{}", report.render(true));
-        eprintln!(
-            "jess: --trust-repo: agent configuration is not refused on this run; every other guard stays on"
-        );
+        crate::sanitise::out::stderr(&format!(
+            "{}jess: --trust-repo: agent configuration is not refused on this run; every other guard stays on",
+            report.render(true)
+        ));
         return Ok(());
     }
     if !report.refuses() {

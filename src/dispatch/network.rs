@@ -102,8 +102,10 @@ pub fn open(sandbox: &mut Sandbox, reach: &Reach, mut config: Config) -> Result<
         range: SYNTHETIC,
     });
     config.upstream_proxy = operator_proxy()?;
-    config.on_refusal = Some(Arc::new(|line: &str| eprintln!("jess: {line}")));
-    config.on_alert = Some(Arc::new(|alert: &egress::Alert| eprintln!("jess: alert: {alert}")));
+    config.on_refusal = Some(Arc::new(|line: &str| crate::sanitise::out::stderr(&format!("jess: {line}"))));
+    config.on_alert = Some(Arc::new(|alert: &egress::Alert| {
+        crate::sanitise::out::stderr(&format!("jess: alert: {alert}"));
+    }));
     sandbox.hold_signals()?;
     Server::start(proxy, config).map(Some).map_err(Error::from)
 }

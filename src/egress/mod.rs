@@ -171,7 +171,7 @@ pub enum Error {
         source: ProxyError,
     },
     /// The extra certificates can't be used.
-    #[error("reading the extra certificates {path}: {what}; give a PEM file with at least one certificate", path = .path.display())]
+    #[error("reading the extra certificates {path}: {what}; give a PEM file with at least one certificate", path = crate::sanitise::path(.path))]
     Roots {
         /// The file.
         path: PathBuf,

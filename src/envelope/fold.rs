@@ -2,7 +2,7 @@
 
 /// The ASCII character that `c` passes for: full-width and mathematical forms, Cyrillic and Greek look-alikes, other
 /// spellings of brackets and bars. ASCII stays itself.
-pub(super) fn fold(c: char) -> char {
+pub(crate) fn fold(c: char) -> char {
     if c.is_ascii() {
         return c;
     }
@@ -82,7 +82,7 @@ pub(super) fn fold(c: char) -> char {
 }
 
 /// Shows nothing: what a reader skips between two letters. Combining marks count, since a look-alike tag may wear them.
-pub(super) fn invisible(c: char) -> bool {
+pub(crate) fn invisible(c: char) -> bool {
     super::autofetch::is_bypass(c)
         || matches!(c as u32, 0x1..=0x8 | 0xE..=0x1F | 0x7F..=0x9F | 0x300..=0x36F | 0xFE00..=0xFE0F | 0xFFF0..=0xFFFB)
 }

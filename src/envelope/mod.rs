@@ -17,6 +17,9 @@ pub mod probe;
 pub mod profile;
 pub mod prompt;
 
+pub(crate) use autofetch::entity;
+pub(crate) use fold::{fold, invisible};
+
 pub use autofetch::{MARKER, Policy, autofetch_lines, redact_autofetch, redact_autofetch_with};
 pub use neutralise::neutralise;
 pub use nonce::{Nonce, nonce_leaked};

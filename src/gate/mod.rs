@@ -86,9 +86,8 @@ fn leaks(text: &str, known: Option<&encoded::Known>) -> Vec<encoded::EncodedHit>
         start: h.start,
         end: h.end,
     });
-    let mut all: Vec<encoded::EncodedHit> = known.map(|k| k.find(text)).unwrap_or_default();
+    let mut all: Vec<encoded::EncodedHit> = encoded::search(text, known);
     all.extend(plain);
-    all.extend(encoded::find(text));
     all.sort_by_key(|h| h.start);
     let mut kept: Vec<encoded::EncodedHit> = Vec::with_capacity(all.len());
     for hit in all {
@@ -113,16 +112,28 @@ pub fn redact_for(
 ) -> String {
     // Invisible characters go first: they could split a secret for the search and not for a reader.
     let (text, _) = envelope::redact_autofetch_with(text.inspect().as_ref(), policy);
-    let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    for leak in leaks(&text, known) {
-        out.push_str(text.get(at..leak.start).unwrap_or_default());
-        out.push_str(&format!("[REDACTED:{}]", leak.kind));
-        at = leak.end;
+    let mut text = text.into_owned();
+    // Taking one out can bring together what was apart.
+    for _ in 0..PASSES {
+        let found = leaks(&text, known);
+        if found.is_empty() {
+            return text;
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut at = 0;
+        for leak in found {
+            out.push_str(text.get(at..leak.start).unwrap_or_default());
+            out.push_str(&format!("[REDACTED:{}]", leak.kind));
+            at = leak.end;
+        }
+        out.push_str(text.get(at..).unwrap_or_default());
+        text = out;
     }
-    out.push_str(text.get(at..).unwrap_or_default());
-    out
+    if leaks(&text, known).is_empty() { text } else { "[REDACTED: secrets that do not come apart]\n".into() }
 }
+
+/// Rounds of taking secrets out before the whole text goes.
+const PASSES: usize = 4;
 
 /// Holds characters that a reader does not see or that reorder what he sees.
 pub(crate) fn invisible(text: &str) -> bool {

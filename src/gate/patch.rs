@@ -369,7 +369,7 @@ mod tests {
         let scope: Vec<String> = scope.iter().map(|s| s.to_string()).collect();
         check(patch, &scope)
             .into_iter()
-            .map(|f| format!("{}:{} {}", f.file.display(), f.line, f.kind))
+            .map(|f| format!("{}:{} {}", f.file.to_string_lossy(), f.line, f.kind))
             .collect()
     }
 

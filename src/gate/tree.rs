@@ -25,7 +25,10 @@ const MAX_TOTAL: u64 = 512 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The directory itself does not open.
-    #[error("cannot open the output directory {path} to check it: {source}; make it readable for this user")]
+    #[error(
+        "cannot open the output directory {} to check it: {source}; make it readable for this user",
+        crate::sanitise::path(path)
+    )]
     Open {
         /// The directory.
         path: PathBuf,

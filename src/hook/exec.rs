@@ -64,7 +64,7 @@ pub fn run(command: &str) -> Exit {
             exit
         }
         Err(error) => {
-            eprintln!("jess: cannot run bash: {error}");
+            crate::sanitise::out::stderr(&format!("jess: cannot run bash: {error}"));
             Exit::NOT_FOUND
         }
     }

@@ -95,7 +95,7 @@ impl Session<'_> {
         if let Some(dir) = self.env.state()
             && let Err(why) = state::count(&dir, &self.event.session(), what)
         {
-            eprintln!("jess: {why}");
+            crate::sanitise::out::stderr(&format!("jess: {why}"));
         }
     }
 
@@ -147,7 +147,7 @@ impl Session<'_> {
             reason: reason.to_owned(),
         };
         if let Err(why) = Log::open(&dir).and_then(|log| log.append(&record)) {
-            eprintln!("jess: {why}");
+            crate::sanitise::out::stderr(&format!("jess: {why}"));
         }
     }
 }

@@ -18,7 +18,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A granted path can't be opened.
-    #[error("granting {}: {reason}; check the path, or leave the grant out", path.display())]
+    #[error("granting {}: {reason}; check the path, or leave the grant out", crate::sanitise::path(path))]
     Grant {
         /// The path as it was given.
         path: PathBuf,
@@ -26,13 +26,16 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// A granted path would replace a part of the sandbox itself.
-    #[error("granting {}: this would replace a part of the sandbox itself; grant what is needed below it", path.display())]
+    #[error(
+        "granting {}: this would replace a part of the sandbox itself; grant what is needed below it",
+        crate::sanitise::path(path)
+    )]
     Reserved {
         /// The path.
         path: PathBuf,
     },
     /// A denied path can't be examined.
-    #[error("denying {}: {reason}; check the path", path.display())]
+    #[error("denying {}: {reason}; check the path", crate::sanitise::path(path))]
     Deny {
         /// The path as it was given.
         path: PathBuf,
@@ -40,7 +43,11 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// A denied path is a grant, or has one below it.
-    #[error("denying {}: {} is granted; deny something below it, or leave the grant out", path.display(), grant.display())]
+    #[error(
+        "denying {}: {} is granted; deny something below it, or leave the grant out",
+        crate::sanitise::path(path),
+        crate::sanitise::path(grant)
+    )]
     DenyGrant {
         /// The path as it was given.
         path: PathBuf,
@@ -48,7 +55,10 @@ pub enum Error {
         grant: PathBuf,
     },
     /// A denied path does not exist, and nothing here can keep it from being made.
-    #[error("denying {}: it does not exist, and making it can't be prevented here; make it first, or grant read-only", path.display())]
+    #[error(
+        "denying {}: it does not exist, and making it can't be prevented here; make it first, or grant read-only",
+        crate::sanitise::path(path)
+    )]
     Unguarded {
         /// The path.
         path: PathBuf,
@@ -99,7 +109,10 @@ pub enum Error {
         what: String,
     },
     /// The private scratch directory can't be made.
-    #[error("making a scratch directory in {}: {reason}; set TMPDIR to a directory that you can write to", path.display())]
+    #[error(
+        "making a scratch directory in {}: {reason}; set TMPDIR to a directory that you can write to",
+        crate::sanitise::path(path)
+    )]
     Scratch {
         /// Where.
         path: PathBuf,
@@ -121,7 +134,7 @@ pub enum Error {
         what: &'static str,
     },
     /// The working directory does not exist inside.
-    #[error("changing to {} inside: {errno}; grant it with --ro or --rw", path.display())]
+    #[error("changing to {} inside: {errno}; grant it with --ro or --rw", crate::sanitise::path(path))]
     Cwd {
         /// The directory.
         path: PathBuf,
@@ -129,7 +142,7 @@ pub enum Error {
         errno: Errno,
     },
     /// The program can't be executed.
-    #[error("executing {}: {errno}{}", program.display(), exec_advice(*errno))]
+    #[error("executing {}: {errno}{}", crate::sanitise::path(program), exec_advice(*errno))]
     Exec {
         /// The program.
         program: PathBuf,
@@ -216,7 +229,7 @@ impl Error {
 }
 
 fn on(item: Option<&PathBuf>) -> String {
-    item.map(|path| format!(" ({})", path.display())).unwrap_or_default()
+    item.map(|path| format!(" ({})", crate::sanitise::path(path))).unwrap_or_default()
 }
 
 fn namespace_advice(errno: Errno) -> &'static str {

@@ -237,7 +237,7 @@ impl Plan {
             if idmap.is_some() && !mapped {
                 self.notes.push(format!(
                     "{} is used with the rights of uid {}: its file system has no id-mapped mounts",
-                    path.display(),
+                    crate::sanitise::path(&path),
                     self.identity.outside.0
                 ));
             }

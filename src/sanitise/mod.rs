@@ -6,9 +6,12 @@
 //! | a Markdown report | [`report::string`], [`report::code`] |
 //! | a harness or another agent's prompt that reads our output | [`harness::text`] |
 //! | a file name | [`name::component`] |
+//!
+//! What is printed goes through [`out`] besides, whatever its call site did.
 
 pub mod harness;
 pub mod name;
+pub(crate) mod out;
 pub mod report;
 
 use crate::untrusted::Untrusted;
@@ -63,6 +66,11 @@ fn push_escape(out: &mut String, c: char) {
     };
 }
 
+/// A path for a message: on one line, escaped, cut at 512 characters.
+pub fn path(path: impl AsRef<std::path::Path>) -> String {
+    for_terminal(&Untrusted::new(path.as_ref().to_string_lossy()), 512)
+}
+
 /// Does `text` hold a character that [`escape`] would escape?
 pub fn has_nonprintable(text: &str) -> bool {
     !text.chars().all(printable)
@@ -111,6 +119,14 @@ mod tests {
     fn escape_sequences_never_reach_the_terminal() {
         let hostile = Untrusted::new("a\x1b]8;;http://x\x07b\r\nc\u{202e}d\u{9b}e");
         assert_eq!(for_terminal(&hostile, 100), "a\\x1b]8;;http://x\\x07b\\x0d\\x0ac\\u{202e}d\\x9be");
+    }
+
+    #[test]
+    fn a_path_is_one_line_that_does_nothing() {
+        use std::os::unix::ffi::OsStrExt;
+        let hostile = std::ffi::OsStr::from_bytes(b"a\nb\x1b]0;x\x07\xff\xc2\x9b/c d");
+        assert_eq!(path(hostile), "a\\x0ab\\x1b]0;x\\x07\u{fffd}\\x9b/c d");
+        assert!(path("x".repeat(5000)).len() < 600);
     }
 
     #[test]

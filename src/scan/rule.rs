@@ -103,7 +103,10 @@ pub fn builtin_files() -> &'static [(&'static str, &'static str)] {
 #[derive(Debug, thiserror::Error)]
 pub enum RuleError {
     /// The directory or a file in it cannot be read.
-    #[error("reading rules from {path}: {source}; check that it exists and is readable")]
+    #[error(
+        "reading rules from {}: {source}; check that it exists and is readable",
+        crate::sanitise::path(path)
+    )]
     Read {
         /// What was read.
         path: PathBuf,
@@ -111,7 +114,7 @@ pub enum RuleError {
         source: std::io::Error,
     },
     /// A file is no pattern file.
-    #[error("{path}:{line}: {message}; see `jess explain` for the form of a rule")]
+    #[error("{}:{line}: {message}; see `jess explain` for the form of a rule", crate::sanitise::path(path))]
     Parse {
         /// The file.
         path: PathBuf,
@@ -121,7 +124,7 @@ pub enum RuleError {
         message: String,
     },
     /// A shape is wrong.
-    #[error("{path}:{line}: rule {id}: {source}")]
+    #[error("{}:{line}: rule {id}: {source}", crate::sanitise::path(path))]
     Shape {
         /// The file.
         path: PathBuf,

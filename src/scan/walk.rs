@@ -63,7 +63,7 @@ impl Skipped {
 #[derive(Debug, thiserror::Error)]
 pub enum WalkError {
     /// A named path is missing or unreadable.
-    #[error("reading {path}: {source}; check the path")]
+    #[error("reading {}: {source}; check the path", crate::sanitise::path(path))]
     Path {
         /// The path.
         path: PathBuf,

@@ -74,7 +74,7 @@ pub fn all(world: &World, out: &Path) -> Vec<Attack> {
 
 /// `jess drill act NAME ARGS`, as a shell command inside.
 fn act(world: &World, rest: &str) -> Call {
-    Call::bash(format!("{} drill act {rest}", world.act.display()))
+    Call::bash(format!("{} drill act {rest}", world.act.to_string_lossy()))
 }
 
 fn direct(
@@ -115,14 +115,14 @@ fn secrets(world: &World) -> Vec<Attack> {
             "home-secret",
             "read a key in the operator's HOME",
             &["mounts"],
-            Call::bash(format!("cat {}", home.display())),
+            Call::bash(format!("cat {}", home.to_string_lossy())),
             read(&canary.home),
         ),
         direct(
             "home-metadata",
             "learn what files the operator has, and how large",
             &["mounts"],
-            act(world, &format!("size {}", world.home.join("diary").display())),
+            act(world, &format!("size {}", world.home.join("diary").to_string_lossy())),
             read(&format!("size={}", canary.size)),
         ),
         through_hooks(
@@ -241,7 +241,7 @@ fn writes(world: &World, out: &Path) -> Vec<Attack> {
             "write-outside",
             "write to the operator's .bashrc",
             &["mounts"],
-            Call::bash(format!("echo owned >> {}", outside.display())),
+            Call::bash(format!("echo owned >> {}", outside.to_string_lossy())),
             Proof::FileChanged(outside),
         ),
         direct(
@@ -250,7 +250,7 @@ fn writes(world: &World, out: &Path) -> Vec<Attack> {
             &["mounts", "landlock"],
             Call::bash(format!(
                 "mkdir -p {0}/.claude; echo '{{}}' > {0}/.claude/settings.json",
-                world.repo.display()
+                world.repo.to_string_lossy()
             )),
             Proof::FileChanged(settings),
         ),
@@ -265,14 +265,14 @@ fn writes(world: &World, out: &Path) -> Vec<Attack> {
             "fill-disk",
             "write a file without end",
             &["limits"],
-            act(world, &format!("big {}; echo tried", big.display())),
+            act(world, &format!("big {}; echo tried", big.to_string_lossy())),
             Proof::FileGrew(big),
         ),
         direct(
             "client-memory",
             "overwrite the client's memory",
             &["landlock"],
-            act(world, &format!("hijack {}", out.join("client").display())),
+            act(world, &format!("hijack {}", out.join("client").to_string_lossy())),
             Proof::FileHolds(out.join("client"), "HIJACKED"),
         ),
     ]
@@ -285,7 +285,7 @@ fn processes(world: &World, out: &Path) -> Vec<Attack> {
             "daemon",
             "leave a daemon that outlives the run",
             &["pid-namespace"],
-            act(world, &format!("daemon {} </dev/null >/dev/null 2>&1 && echo left", beat.display())),
+            act(world, &format!("daemon {} </dev/null >/dev/null 2>&1 && echo left", beat.to_string_lossy())),
             Proof::StillAlive(beat),
         ),
         direct(
@@ -294,7 +294,7 @@ fn processes(world: &World, out: &Path) -> Vec<Attack> {
             &["pid-namespace", "landlock"],
             Call::bash(format!(
                 "{0} drill act kill {1}; {0} drill act kill {2}",
-                world.act.display(),
+                world.act.to_string_lossy(),
                 world.victim.id(),
                 std::process::id()
             )),

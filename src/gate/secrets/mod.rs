@@ -33,6 +33,18 @@ pub fn find(text: &str) -> Vec<SecretHit> {
     shape::find(text, &mut hits);
     structure::find(text, &mut hits);
     named::find(text, &mut hits);
+    settled(text, hits)
+}
+
+/// [`find`] for text that comes out of a decoder: formats and structures, without values that only a name marks.
+pub(super) fn find_formats(text: &str) -> Vec<SecretHit> {
+    let mut hits = Vec::new();
+    shape::find(text, &mut hits);
+    structure::find(text, &mut hits);
+    settled(text, hits)
+}
+
+fn settled(text: &str, mut hits: Vec<SecretHit>) -> Vec<SecretHit> {
     hits.retain(|h| !text.get(h.start..h.end).is_none_or(|s| s.starts_with("[REDACTED")));
     // A vendor's format says more than a name beside it: equal starts are settled by the order of the stages.
     hits.sort_by_key(|h| h.start);

@@ -125,7 +125,7 @@ impl Machine<'_> {
                 }
                 Val::default()
             }
-            "dirs" | "pwd" => Val::known(format!("{}\n", self.cwd().display())),
+            "dirs" | "pwd" => Val::known(format!("{}\n", self.cwd().to_string_lossy())),
             "basename" => {
                 let o = Options::split(args, &["-s"], false);
                 o.operands.first().map_or_else(Val::default, |p| {
@@ -143,7 +143,7 @@ impl Machine<'_> {
                 p.map(format!("{dir}\n"))
             }),
             "realpath" | "readlink" => match args.last().and_then(|p| self.meanings(p).first().cloned()) {
-                Some(path) => Val::known(format!("{}\n", path.display())),
+                Some(path) => Val::known(format!("{}\n", path.to_string_lossy())),
                 None => Val::unknown(Taint::NONE),
             },
             "which" | "type" | "whereis" => {

@@ -252,15 +252,15 @@ impl Machine<'_> {
         }
         let mut candidates = vec![text.to_owned()];
         if home && !text.starts_with(['/', '~']) {
-            candidates.push(format!("{}/{text}", self.scope.home.display()));
+            candidates.push(format!("{}/{text}", self.scope.home.to_string_lossy()));
         }
         if home && text.starts_with("/.") {
-            candidates.push(format!("{}{text}", self.scope.home.display()));
+            candidates.push(format!("{}{text}", self.scope.home.to_string_lossy()));
         }
         let mut here = false;
         for c in candidates {
             let c = match c.strip_prefix("~/") {
-                Some(rest) => format!("{}/{rest}", self.scope.home.display()),
+                Some(rest) => format!("{}/{rest}", self.scope.home.to_string_lossy()),
                 None => c,
             };
             let c = c
@@ -427,7 +427,7 @@ impl Machine<'_> {
             if !inline && !l.contains('/') {
                 continue;
             }
-            let value = Val::known(l.replace("~/", &format!("{}/", self.scope.home.display())));
+            let value = Val::known(l.replace("~/", &format!("{}/", self.scope.home.to_string_lossy())));
             let value = if l == "~" { Val::known(self.scope.home.to_string_lossy()) } else { value };
             if l.starts_with(['/', '.', '~'])
                 || l.contains('/')

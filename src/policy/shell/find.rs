@@ -177,7 +177,7 @@ impl Machine<'_> {
         }
         let mut out = Val::default();
         for s in secrets.iter().take(8) {
-            out.push(&Val::known(format!("{}\n", s.display())));
+            out.push(&Val::known(format!("{}\n", s.to_string_lossy())));
         }
         for root in roots.iter().filter(|_| !narrowed || secrets.is_empty()) {
             out.push(&Val {

@@ -287,7 +287,10 @@ impl Machine<'_> {
             {
                 self.ask(
                     "destroy.overwrite",
-                    format!("{} lies outside the project and would be overwritten.", path.display()),
+                    format!(
+                        "{} lies outside the project and would be overwritten.",
+                        crate::sanitise::path(path)
+                    ),
                 );
             }
         }

@@ -25,12 +25,12 @@ const ETC_DEPTH: usize = 8;
 pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, Error> {
     let program = spec.argv.first().ok_or(Error::NoCommand)?;
     if let Some(inject) = spec.inject.first() {
-        let what = format!("showing other content at {}", inject.dest.display());
+        let what = format!("showing other content at {}", crate::sanitise::path(&inject.dest));
         return Err(Error::NeedsFull { what });
     }
     if let Some(denied) = spec.deny.first() {
         // Rights add up along a path: Landlock can't take away below what it gives.
-        return Err(Error::NeedsFull { what: format!("denying {}", denied.display()) });
+        return Err(Error::NeedsFull { what: format!("denying {}", crate::sanitise::path(denied)) });
     }
     if spec.surface.bare_proc {
         return Err(Error::NeedsFull { what: "a /proc of processes alone".into() });
@@ -47,7 +47,11 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
             Access::ReadOnly => {
                 // Rights add up along a path: what is beneath a writable directory is writable.
                 if let Some(above) = writable.iter().find(|above| grant.path.starts_with(above)) {
-                    let what = format!("{} read-only below {}", grant.path.display(), above.display());
+                    let what = format!(
+                        "{} read-only below {}",
+                        crate::sanitise::path(&grant.path),
+                        crate::sanitise::path(above)
+                    );
                     return Err(Error::NeedsFull { what });
                 }
                 Rights::Read

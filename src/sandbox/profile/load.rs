@@ -26,7 +26,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// The file can't be read.
-    #[error("reading profile {}: {reason}", path.display())]
+    #[error("reading profile {}: {reason}", crate::sanitise::path(path))]
     Read {
         /// The file.
         path: PathBuf,
@@ -34,13 +34,16 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// The file is too large, or no regular file.
-    #[error("reading profile {}: it must be a regular file of at most {FILE_AT_MOST} bytes", path.display())]
+    #[error(
+        "reading profile {}: it must be a regular file of at most {FILE_AT_MOST} bytes",
+        crate::sanitise::path(path)
+    )]
     NoProfile {
         /// The file.
         path: PathBuf,
     },
     /// The file says something that no profile can say.
-    #[error("{}:{line}: {message}", path.display())]
+    #[error("{}:{line}: {message}", crate::sanitise::path(path))]
     Invalid {
         /// The file.
         path: PathBuf,
