@@ -12,3 +12,4 @@ mod run;
 mod support;
 mod tools;
 mod tunnel;
+mod turned;
