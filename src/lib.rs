@@ -18,6 +18,7 @@
 //! | [`egress`] | the only way out, and the model gateway |
 //! | [`audit`] | decisions on record, sessions and their labels |
 //! | [`dispatch`] | the pipeline that joins them all |
+//! | [`doctor`] | what this machine can enforce |
 //! | [`rpc`] | the same functions for hosts in other languages |
 //! | [`sanitise`] | untrusted text towards a terminal, a log or a file name |
 
@@ -28,6 +29,7 @@ pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod dispatch;
+pub mod doctor;
 pub mod egress;
 pub mod envelope;
 pub mod exit;

@@ -19,6 +19,7 @@ pub mod check;
 mod config;
 mod daemon;
 mod dispatch;
+mod doctor;
 mod drill;
 mod explain;
 mod fetch;
@@ -61,10 +62,11 @@ enum Command {
     Rpc(rpc::Args),
     Seal(seal::Args),
     Log(log::Args),
-    Run(run::Args),
+    Run(Box<run::Args>),
     Status(status::Args),
     Trust(trust::Args),
     Dispatch(dispatch::Args),
+    Doctor(doctor::Args),
     Drill(drill::Args),
     Why(why::Args),
 }
@@ -99,9 +101,10 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Log(args) => log::run(args),
             Command::Status(args) => status::run(args),
             Command::Why(args) => why::run(args),
-            Command::Run(args) => run::run(args),
+            Command::Run(args) => run::run(*args),
             Command::Trust(args) => trust::run(args),
             Command::Dispatch(args) => dispatch::run(args),
+            Command::Doctor(args) => doctor::run(args),
             Command::Drill(args) => drill::run(args),
         },
         Err(error) if hook && error.use_stderr() => {

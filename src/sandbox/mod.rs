@@ -22,6 +22,7 @@
 //! | `mounts` | the private root |
 //! | `net` | the network inside |
 //! | `scratch` | HOME and TMPDIR of tier `landlock` |
+//! | `cgroup` | where a control group for a run can be made |
 //! | `landlock`, `seccomp`, `limits`, `env` | one layer each |
 //! | `init` | the order of the steps inside |
 //! | `canary` | proof, from inside, that forbidden things fail |
@@ -32,6 +33,7 @@
 //! | `sys` | the system calls themselves |
 
 mod canary;
+pub mod cgroup;
 pub mod env;
 mod error;
 mod identity;
@@ -71,6 +73,16 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::sync::Arc;
 use std::time::Instant;
 use sys::Cloned;
+
+/// The Landlock ABI of the running kernel; 0 where Landlock is missing or off.
+pub fn landlock_abi() -> u32 {
+    sys::landlock_abi()
+}
+
+/// What a kernel with this Landlock ABI lacks of what jess asks for, in words.
+pub fn landlock_rights_lost(abi: u32) -> Vec<&'static str> {
+    landlock::rights_lost(abi)
+}
 
 /// A started sandbox. Dropping it kills everything inside.
 pub struct Sandbox {

@@ -1,0 +1,29 @@
+//! Control groups: whether memory, processes and processor time of a whole run can be bounded.
+
+use super::{Check, State};
+use crate::sandbox::cgroup::{self, Place};
+
+pub fn checks() -> Vec<Check> {
+    let lost =
+        "bounds on the memory, processes and processor time of a whole run; limits hold for each process";
+    let remedy = "start jess with `systemd-run --user --scope -p Delegate=yes -- jess …`, or in a cgroup v2 that its user owns";
+    vec![match cgroup::find() {
+        Ok(Place { directory, controllers })
+            if cgroup::WANTED.iter().all(|c| controllers.iter().any(|have| have == c)) =>
+        {
+            Check::ok("delegation", format!("{} with {}", directory.display(), controllers.join(", ")))
+        }
+        Ok(Place { directory, controllers }) => Check::not(
+            "delegation",
+            State::Limited,
+            format!(
+                "{} with {}",
+                directory.display(),
+                if controllers.is_empty() { "no controller".into() } else { controllers.join(", ") }
+            ),
+        )
+        .losing([lost])
+        .remedy(remedy),
+        Err(why) => Check::not("delegation", State::Missing, why.to_string()).losing([lost]).remedy(remedy),
+    }]
+}
