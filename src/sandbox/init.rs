@@ -14,6 +14,7 @@
 //! 10. the canary, then exec
 
 use super::layer::Layer;
+use super::notify::creation::Creator;
 use super::plan::Plan;
 use super::status::{Failure, Record, Step};
 use super::tier::Tier;
@@ -63,12 +64,24 @@ pub fn main(plan: &Plan, ends: Ends) -> ! {
             fail(status, failure)
         }
     }
+    let asked = match guard_channel(plan) {
+        Ok(asked) => asked,
+        Err(failure) => fail(status, failure),
+    };
     match sys::fork() {
-        Ok(None) => target(plan, &ends),
+        Ok(None) => target(plan, &ends, asked.as_ref().map(|(_, theirs)| theirs)),
         Ok(Some(pid)) => {
             let Ends { status, go, channel, stdio } = ends;
             drop((go, channel, stdio));
-            keep_house(pid, &waited, status.as_fd(), plan)
+            match asked {
+                Some((own, theirs)) => {
+                    drop(theirs);
+                    let creator = super::receive_descriptor(&own)
+                        .map(|fd| Creator::new(fd, &plan.protection.guards, &plan.guarded));
+                    keep_house_and_make(pid, &waited, status.as_fd(), plan, creator)
+                }
+                None => keep_house(pid, &waited, status.as_fd(), plan),
+            }
         }
         Err(errno) => {
             tidy(plan);
@@ -231,29 +244,77 @@ fn keep_house(target: libc::pid_t, waited: &[i32], status: BorrowedFd<'_>, plan:
             Err(Errno::INTR) => continue,
             Err(_) => leave(plan, 1),
         };
-        if signal == KILL_ALL.as_raw() {
-            leave(plan, 0)
+        attend(signal, target, status, plan);
+    }
+}
+
+/// Does what `signal` asks for; does not return if that was the end.
+fn attend(signal: i32, target: libc::pid_t, status: BorrowedFd<'_>, plan: &Plan) {
+    if signal == KILL_ALL.as_raw() {
+        leave(plan, 0)
+    }
+    if signal != libc::SIGCHLD {
+        // The group exists once the target has made its session; before that, the process alone.
+        if sys::kill(-target, signal).is_err() {
+            let _ = sys::kill(target, signal);
         }
-        if signal != libc::SIGCHLD {
-            // The group exists once the target has made its session; before that, the process alone.
-            if sys::kill(-target, signal).is_err() {
-                let _ = sys::kill(target, signal);
+        return;
+    }
+    loop {
+        match sys::wait(None, false) {
+            Ok(Some((ended, _))) if ended.pid == target => {
+                report(ended.status, status);
+                leave(plan, 0)
             }
-            continue;
-        }
-        loop {
-            match sys::wait(None, false) {
-                Ok(Some((ended, _))) if ended.pid == target => {
-                    report(ended.status, status);
-                    leave(plan, 0)
-                }
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(Errno::INTR) => {}
-                Err(_) => leave(plan, 1),
-            }
+            Ok(Some(_)) => {}
+            Ok(None) => return,
+            Err(Errno::INTR) => {}
+            Err(_) => leave(plan, 1),
         }
     }
+}
+
+/// Where the target sends PID 1 the descriptor of its filter, in a run with guarded names.
+fn guard_channel(plan: &Plan) -> Result<Option<(OwnedFd, OwnedFd)>, Failure> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    if plan.guarded.is_empty() {
+        return Ok(None);
+    }
+    rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .map(Some)
+        .map_err(Failure::at(Step::Notify))
+}
+
+/// As [`keep_house`], and makes names for the command meanwhile.
+fn keep_house_and_make(
+    target: libc::pid_t,
+    waited: &[i32],
+    status: BorrowedFd<'_>,
+    plan: &Plan,
+    mut creator: Option<Creator<'_>>,
+) -> ! {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let Ok(signals) = sys::signal_fd(waited) else { leave(plan, 1) };
+    while let Some(making) = &creator {
+        let mut fds = [
+            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(making.listener(), PollFlags::IN),
+        ];
+        let _ = poll(&mut fds, None);
+        let [signalled, asked] = fds.map(|fd| fd.revents());
+        while let Some(signal) =
+            signalled.contains(PollFlags::IN).then(|| sys::next_signal(signals.as_fd())).flatten()
+        {
+            attend(signal, target, status, plan);
+        }
+        if asked.contains(PollFlags::IN) {
+            making.serve();
+        } else if !asked.is_empty() {
+            // Nobody is left who could ask.
+            creator = None;
+        }
+    }
+    keep_house(target, waited, status, plan)
 }
 
 /// The end of PID 1, or of the housekeeper: nothing of the run is left.
@@ -319,9 +380,9 @@ fn load_supervised(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     }
 }
 
-fn target(plan: &Plan, ends: &Ends) -> ! {
+fn target(plan: &Plan, ends: &Ends, asked: Option<&OwnedFd>) -> ! {
     let status = ends.status.as_fd();
-    match prepare(plan, ends) {
+    match prepare(plan, ends, asked) {
         Ok(()) => {}
         Err(failure) => fail(status, failure),
     }
@@ -338,7 +399,7 @@ fn target(plan: &Plan, ends: &Ends) -> ! {
     fail(status, Failure::at(Step::Exec)(answer))
 }
 
-fn prepare(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
+fn prepare(plan: &Plan, ends: &Ends, asked: Option<&OwnedFd>) -> Result<(), Failure> {
     sys::reset_signals().map_err(Failure::at(Step::Session))?;
     rustix::process::setsid().map_err(Failure::at(Step::Session))?;
     for (number, end) in (0..).zip(&ends.stdio) {
@@ -355,6 +416,12 @@ fn prepare(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     }
     if plan.weakened.keeps(Layer::Seccomp) {
         match plan.tier {
+            Tier::Full if asked.is_some() => {
+                let listener = sys::notify::load_seccomp_with_listener(&plan.seccomp)
+                    .map_err(Failure::at(Step::Seccomp))?;
+                let channel = asked.ok_or(Failure { step: Step::Notify, errno: libc::EBADF, item: 0 })?;
+                send_descriptor(channel, listener.as_fd()).map_err(Failure::at(Step::Notify))?;
+            }
             Tier::Full => sys::load_seccomp(&plan.seccomp).map_err(Failure::at(Step::Seccomp))?,
             Tier::Landlock => load_supervised(plan, ends)?,
         }

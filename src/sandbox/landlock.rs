@@ -51,6 +51,11 @@ fn newest_of(own: u32) -> ABI {
     }
 }
 
+/// The rights to make a name.
+fn making() -> BitFlags<AccessFs> {
+    make_bitflags!(AccessFs::{MakeReg | MakeDir | MakeSym | MakeFifo | MakeSock | MakeChar | MakeBlock})
+}
+
 fn access(rights: Rights, directory: bool) -> BitFlags<AccessFs> {
     let granted = match rights {
         Rights::List => make_bitflags!(AccessFs::{ReadDir}),
@@ -59,6 +64,7 @@ fn access(rights: Rights, directory: bool) -> BitFlags<AccessFs> {
         Rights::Write => {
             AccessFs::from_all(NEWEST) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
         }
+        Rights::Guarded => access(Rights::Write, true) & !making(),
         Rights::Device => make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate}),
         Rights::Terminal => make_bitflags!(AccessFs::{ReadFile | WriteFile | ReadDir | IoctlDev}),
     };
@@ -88,6 +94,13 @@ mod tests {
         assert!(rights_lost(7).is_empty());
         assert_eq!(rights_lost(5).len(), 1);
         assert_eq!(rights_lost(0).len(), 4);
+    }
+
+    #[test]
+    fn guarded_access_makes_nothing_and_changes_what_is_there() {
+        let guarded = access(Rights::Guarded, true);
+        assert!((guarded & making()).is_empty());
+        assert!(guarded.contains(AccessFs::WriteFile) && guarded.contains(AccessFs::RemoveFile));
     }
 
     #[test]

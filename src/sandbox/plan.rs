@@ -44,6 +44,8 @@ pub(super) enum Rights {
     Read,
     /// Everything that makes and changes files, but no device nodes.
     Write,
+    /// As `Write`, but what is to be made is made by PID 1.
+    Guarded,
     /// Use a device node.
     Device,
     /// Use terminals, with their ioctls.
@@ -81,6 +83,10 @@ pub(super) struct Plan {
     pub grants: Vec<Bind>,
     pub host_files: Vec<Bind>,
     pub protection: Protection,
+    /// Writable places in which PID 1 makes names for the command.
+    pub guarded: Vec<PathBuf>,
+    /// What the seccomp filter is made from.
+    pub policy: seccomp::Policy,
     /// Files with given content (path without leading slash, content, mode).
     pub files: Vec<(PathBuf, Vec<u8>, u32)>,
     /// Whether /etc is a directory of its own, with a link to each entry of the host's.
@@ -111,6 +117,12 @@ impl Plan {
         let program = spec.argv.first().ok_or(Error::NoCommand)?;
         let identity = Identity::choose();
         let mut notes = Vec::new();
+        let policy = seccomp::Policy {
+            unix_sockets: spec.surface.unix_sockets,
+            ptrace: spec.surface.ptrace,
+            guarded: false,
+            shared: None,
+        };
         let mut plan = Plan {
             tier: Tier::Full,
             weakened,
@@ -121,16 +133,14 @@ impl Plan {
             grants: Vec::new(),
             host_files: Vec::new(),
             protection: Protection::default(),
+            guarded: Vec::new(),
+            policy,
             files: Vec::new(),
             own_etc: spec.inject.iter().any(|i| i.dest.starts_with("/etc"))
                 || matches!(spec.net, Net::Captured(_)),
             landlock: Vec::new(),
             landlock_abi: sys::landlock_abi().min(spec.landlock_abi.unwrap_or(u32::MAX)),
-            seccomp: seccomp::program(seccomp::Policy {
-                unix_sockets: spec.surface.unix_sockets,
-                ptrace: spec.surface.ptrace,
-                shared: None,
-            }),
+            seccomp: seccomp::program(policy),
             seccomp_alone: Vec::new(),
             net: spec.net.clone(),
             bare_proc: spec.surface.bare_proc,
@@ -152,9 +162,6 @@ impl Plan {
         let resolved = resolve_grants(&spec.grants)?;
         let granted: Vec<_> = resolved.iter().map(|r| (r.path.clone(), r.access)).collect();
         plan.protection = Protection::of(&spec.deny, &granted)?;
-        if let Some(guard) = plan.protection.guards.first() {
-            return Err(Error::Unguarded { path: guard.directory.join(&guard.name) });
-        }
         let idmap = plan.idmap(&resolved, &mut notes);
         for grant in resolved {
             plan.add_grant(grant, idmap.as_ref())?;
@@ -163,6 +170,7 @@ impl Plan {
             plan.add_inject(inject)?;
         }
         plan.add_landlock_base();
+        plan.guard()?;
         plan.notes.append(&mut notes);
         Ok(plan)
     }
@@ -278,6 +286,24 @@ impl Plan {
         Ok(())
     }
 
+    /// Takes from the command, everywhere above a denied name that does not exist, the right to make names, and has the
+    /// calls that make one go to PID 1.
+    fn guard(&mut self) -> Result<(), Error> {
+        let guards = &self.protection.guards;
+        let Some(first) = guards.first() else { return Ok(()) };
+        if self.landlock_abi == 0 {
+            return Err(Error::Unguarded { path: first.directory.join(&first.name) });
+        }
+        for (path, rights) in &mut self.landlock {
+            if *rights == Rights::Write && guards.iter().any(|guard| guard.directory.starts_with(&*path)) {
+                *rights = Rights::Guarded;
+                self.guarded.push(path.clone());
+            }
+        }
+        self.seccomp = seccomp::program(seccomp::Policy { guarded: true, ..self.policy });
+        Ok(())
+    }
+
     fn add_landlock_base(&mut self) {
         if self.weakened.keeps(Layer::Mounts) {
             self.landlock.push(("/".into(), Rights::List));
@@ -294,12 +320,12 @@ impl Plan {
 
     /// Real paths beneath which the command may write, for the supervisor of tier `landlock`.
     pub fn writable(&self) -> Vec<PathBuf> {
-        self.paths_with(|rights| rights == Rights::Write)
+        self.paths_with(|rights| matches!(rights, Rights::Write | Rights::Guarded))
     }
 
     /// Real paths beneath which it may read.
     pub fn readable(&self) -> Vec<PathBuf> {
-        self.paths_with(|rights| matches!(rights, Rights::Read | Rights::Write))
+        self.paths_with(|rights| matches!(rights, Rights::Read | Rights::Write | Rights::Guarded))
     }
 
     fn paths_with(&self, wanted: impl Fn(Rights) -> bool) -> Vec<PathBuf> {

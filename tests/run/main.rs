@@ -6,6 +6,7 @@
 #![allow(missing_docs)]
 
 mod doctor;
+mod guards;
 mod paths;
 mod profiles;
 mod support;

@@ -43,7 +43,11 @@ impl World {
     /// `jess run OPTIONS -- sh -c SCRIPT` in the project.
     pub fn jess<S: AsRef<OsStr>>(&self, options: &[S], script: &str) -> Ran {
         let mut command = Command::new(JESS);
-        command.args(["run", "--timeout", "60"]).args(options).args(["--", "bash", "-c", script]);
+        command.arg("run");
+        if options.iter().all(|option| option.as_ref() != "--timeout") {
+            command.args(["--timeout", "60"]);
+        }
+        command.args(options).args(["--", "bash", "-c", script]);
         Ran::of(command.current_dir(self.path("project")))
     }
 

@@ -151,6 +151,33 @@ impl Caller<'_> {
         located(rustix::fs::openat(start, &path, flags, Mode::empty())?)
     }
 
+    /// The path at `address` of the caller.
+    pub fn path(&self, address: u64) -> Result<CString, Errno> {
+        self.string(address, PATH_BYTES)
+    }
+
+    /// The directory that the caller means by `path` relative to `dir`.
+    pub fn directory(&self, dir: i32, path: &OsStr) -> Result<Object, Errno> {
+        let path = self.translated(Path::new(path));
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+        if path.is_absolute() {
+            return located(rustix::fs::open(&path, flags, Mode::empty())?);
+        }
+        let start = match dir {
+            AT_FDCWD => self.path_descriptor(&self.proc_path("cwd"))?,
+            number => self.path_descriptor(&self.proc_path(&format!("fd/{number}")))?,
+        };
+        located(rustix::fs::openat(start, &path, flags, Mode::empty())?)
+    }
+
+    /// The caller's file mode creation mask.
+    pub fn umask(&self) -> Result<u32, Errno> {
+        let status = std::fs::read_to_string(self.proc_path("status")).map_err(|_| Errno::SRCH)?;
+        self.check()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("Umask:")).map(str::trim);
+        mask.and_then(|mask| u32::from_str_radix(mask, 8).ok()).ok_or(Errno::IO)
+    }
+
     /// `path` with names that mean the caller made to mean it from here too. A link that leads to such a name is
     /// resolved as this process's own; where that ends is checked like everything else.
     fn translated(&self, path: &Path) -> PathBuf {

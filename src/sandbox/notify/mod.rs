@@ -6,6 +6,7 @@
 //! error here is an error of the call: nothing is let through because it could not be decided.
 
 mod caller;
+pub(super) mod creation;
 mod metadata;
 mod network;
 mod policy;

@@ -72,6 +72,7 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         seccomp::program(seccomp::Policy {
             unix_sockets: spec.surface.unix_sockets,
             ptrace: spec.surface.ptrace,
+            guarded: false,
             shared: Some(Shared { supervised, landlock_abi }),
         })
     };
@@ -88,6 +89,8 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         files: Vec::new(),
         own_etc: false,
         protection: Protection::default(),
+        guarded: Vec::new(),
+        policy: seccomp::Policy::default(),
         bare_proc: false,
         landlock,
         landlock_abi,

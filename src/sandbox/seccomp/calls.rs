@@ -97,10 +97,12 @@ calls! {
     msgrcv 70 188
     msgctl 71 187
     truncate 76 45
+    rename 82 -
     mkdir 83 -
     creat 85 -
     link 86 -
     unlink 87 -
+    symlink 88 -
     chmod 90 -
     fchmod 91 52
     chown 92 -
@@ -172,6 +174,9 @@ calls! {
     openat 257 56
     mkdirat 258 34
     mknodat 259 33
+    renameat 264 38
+    symlinkat 266 36
+    renameat2 316 276
     fchownat 260 54
     futimesat 261 -
     unlinkat 263 35

@@ -21,7 +21,20 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 const EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 const ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
+/// Asks the supervisor.
+const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
 const EAFNOSUPPORT: u32 = libc::SECCOMP_RET_ERRNO | libc::EAFNOSUPPORT as u32;
+
+/// Calls that make a name and take no mode.
+const MAKING: &[Call] = &[
+    calls::rename,
+    calls::renameat,
+    calls::renameat2,
+    calls::link,
+    calls::linkat,
+    calls::symlink,
+    calls::symlinkat,
+];
 
 /// What a debugger does to the processes that it traces: fails with EPERM without [`Policy::ptrace`].
 const TRACING: &[Call] = &[calls::ptrace, calls::process_vm_readv, calls::process_vm_writev];
@@ -130,8 +143,17 @@ pub struct Policy {
     pub unix_sockets: bool,
     /// Whether the command may trace its own processes. Off: nothing is traced.
     pub ptrace: bool,
+    /// Whether calls that make a name go to a supervisor ([`super::notify::creation`]). Tier `full` alone.
+    pub guarded: bool,
     /// Set in tier `landlock`, where the command shares the host's namespaces.
     pub shared: Option<Shared>,
+}
+
+impl Policy {
+    /// The action for a call that may make a name.
+    fn making(self) -> u32 {
+        if self.guarded { ASK } else { ALLOW }
+    }
 }
 
 /// The filter's program.
@@ -205,7 +227,7 @@ fn open_rules(p: &mut Program, policy: Policy) {
                 None => {
                     b.jump(Test::AnyBit, creating, 1, 0);
                     b.ret(ALLOW);
-                    mode_at(b, flags_arg + 1, ALLOW);
+                    mode_at(b, flags_arg + 1, policy.making());
                 }
                 Some(shared) => shared.open(b, flags_arg, creating),
             }
@@ -228,7 +250,12 @@ fn set_id_rules(p: &mut Program, policy: Policy) {
     for (call, arg) in
         [(calls::mkdirat, 2), (calls::mknodat, 2), (calls::mkdir, 1), (calls::mknod, 1), (calls::creat, 1)]
     {
-        p.on(call, |b| mode_at(b, arg, ALLOW));
+        p.on(call, |b| mode_at(b, arg, policy.making()));
+    }
+    if policy.guarded {
+        for call in MAKING {
+            p.always(*call, ASK);
+        }
     }
 }
 

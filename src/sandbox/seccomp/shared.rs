@@ -6,10 +6,7 @@
 use super::calls::Arch;
 use super::calls::{self, Call};
 use super::program::{Program, Test};
-use super::{ALLOW, EPERM, SETID};
-
-/// Asks the supervisor.
-const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
+use super::{ALLOW, ASK, EPERM, SETID};
 
 /// Objects that live in the host's IPC namespace, and attributes that no descriptor or path check covers.
 const DENIED: &[Call] = &[
