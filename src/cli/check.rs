@@ -5,9 +5,9 @@ use crate::sanitise;
 use crate::scan::baseline::Baseline;
 use crate::scan::report::{self, Policy, Report};
 use crate::scan::walk::{self, Options, Skipped};
-use crate::scan::{Engine, Severity};
+use crate::scan::{Engine, Severity, stream};
 use std::io::{IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -80,9 +80,13 @@ pub struct Args {
     preflight: bool,
 }
 
+/// Findings of one run beyond this many are counted, not listed.
+const MOST_LISTED: usize = 50_000;
+
 enum Work {
     File(PathBuf),
-    Bytes(String, Vec<u8>),
+    Staged(String),
+    Stdin,
 }
 
 /// Runs it.
@@ -133,32 +137,36 @@ fn check(args: &Args) -> Result<Exit, Failure> {
     let policy =
         Policy { strict: args.strict, min_confidence: args.min_confidence, no_suppress: args.no_suppress };
     let files = work.len();
-    let mut reports = scan_all(engine, work, &options, policy, args, &mut skipped);
+    let mut reports = scan_all(engine, work, &options, policy, args, &mut skipped)?;
     if let Some(path) = &args.write_baseline {
         let text = serde_json::to_string_pretty(&Baseline::of(&reports)).map_err(internal)?;
         std::fs::write(path, text + "\n")
-            .map_err(|e| internal(format!("writing {}: {e}", sanitise::path(&path))))?;
+            .map_err(|e| internal(format!("writing {}: {e}", path.display())))?;
         return Ok(Exit::OK);
     }
     let mut stale = 0;
     if let Some(path) = &args.baseline {
-        let read = |e: String| usage(format!("reading the baseline {}: {e}", sanitise::path(&path)));
+        let read = |e: String| usage(format!("reading the baseline {}: {e}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|e| read(e.to_string()))?;
         stale = Baseline::parse(&text).map_err(read)?.apply(&mut reports);
     }
+    let unlisted = cap(&mut reports);
     let mut out = std::io::stdout().lock();
     let written = match args.format {
         Format::Text => {
             let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
             out.write_all(report::text(&reports, colour).as_bytes())
         }
-        Format::Json => writeln!(out, "{}", sanitise::out::json(&report::json(&reports).to_string())),
-        Format::Sarif => writeln!(out, "{}", sanitise::out::json(&report::sarif(&reports).to_string())),
+        Format::Json => writeln!(out, "{}", report::json(&reports)),
+        Format::Sarif => writeln!(out, "{}", report::sarif(&reports)),
     };
     if let Err(e) = written
         && e.kind() != std::io::ErrorKind::BrokenPipe
     {
         return Err(internal(format!("writing the report: {e}")));
+    }
+    if unlisted > 0 {
+        tell!("jess check: {unlisted} findings more are not listed");
     }
     if !args.quiet {
         summary(&reports, files, skipped, stale);
@@ -174,7 +182,7 @@ fn check(args: &Args) -> Result<Exit, Failure> {
 fn gather(args: &Args, options: &Options, skipped: &mut Skipped) -> Result<Vec<Work>, Failure> {
     let mut work = Vec::new();
     if args.staged {
-        work.extend(walk::staged().map_err(internal)?.into_iter().map(|(n, b)| Work::Bytes(n, b)));
+        work.extend(walk::staged().map_err(internal)?.into_iter().map(Work::Staged));
     }
     if let Some(rev) = &args.diff {
         work.extend(walk::changed_since(rev).map_err(internal)?.into_iter().map(Work::File));
@@ -184,21 +192,13 @@ fn gather(args: &Args, options: &Options, skipped: &mut Skipped) -> Result<Vec<W
     }
     for path in &args.paths {
         if path.as_os_str() == "-" {
-            let mut bytes = Vec::new();
-            let limit = args.max_file_size;
-            std::io::stdin()
-                .lock()
-                .take(limit)
-                .read_to_end(&mut bytes)
-                .map_err(|e| internal(format!("reading stdin: {e}")))?;
-            work.push(Work::Bytes("-".into(), bytes));
+            work.push(Work::Stdin);
             continue;
         }
         let (files, left_out) = walk::files(path, options).map_err(usage)?;
         // A file named on the command line must be readable: an error, not a count.
         if files.as_slice() == [path.clone()] {
-            std::fs::File::open(path)
-                .map_err(|e| usage(format!("reading {}: {e}", sanitise::path(&path))))?;
+            std::fs::File::open(path).map_err(|e| usage(format!("reading {}: {e}", path.display())))?;
         }
         skipped.add(left_out);
         work.extend(files.into_iter().map(Work::File));
@@ -213,12 +213,13 @@ fn scan_all(
     policy: Policy,
     args: &Args,
     skipped: &mut Skipped,
-) -> Vec<Report> {
+) -> Result<Vec<Report>, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if args.jobs == 0 { cores } else { args.jobs }.clamp(1, 64).min(work.len().max(1));
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Report)>> = Mutex::new(Vec::new());
     let left_out = Mutex::new(Skipped::default());
+    let failed: Mutex<Option<String>> = Mutex::new(None);
     let progress = !args.quiet && std::io::stderr().is_terminal() && work.len() > 500;
     let each = || {
         loop {
@@ -227,19 +228,24 @@ fn scan_all(
             if progress && i.is_multiple_of(500) {
                 let _ = write!(std::io::stderr(), "\rjess check: {i} of {} files", work.len());
             }
-            let report = match item {
-                Work::Bytes(name, bytes) => report::check(engine, name, bytes, policy),
-                Work::File(path) => match walk::read(path, options) {
-                    Ok(bytes) => report::check(engine, &path.to_string_lossy(), &bytes, policy),
-                    Err(s) => {
-                        if let Ok(mut all) = left_out.lock() {
-                            all.add(s);
-                        }
-                        continue;
+            let report = match one(engine, item, options, policy) {
+                Ok(report) => report,
+                Err(Fault::Skipped(s)) => {
+                    if let Ok(mut all) = left_out.lock() {
+                        all.add(s);
                     }
-                },
+                    continue;
+                }
+                Err(Fault::Failed(why)) => {
+                    if let Ok(mut first) = failed.lock() {
+                        first.get_or_insert(why);
+                    }
+                    continue;
+                }
             };
-            if !(report.findings.is_empty() && report.withheld.is_empty())
+            let empty = report.findings.is_empty() && report.withheld.is_empty();
+            // A baseline has to see the clean files, too: their entries are stale.
+            if (!empty || args.baseline.is_some())
                 && let Ok(mut all) = done.lock()
             {
                 all.push((i, report));
@@ -259,25 +265,86 @@ fn scan_all(
         tell!("");
     }
     skipped.add(left_out.into_inner().unwrap_or_default());
+    if let Some(why) = failed.into_inner().unwrap_or_default() {
+        return Err((Exit::INTERNAL, why));
+    }
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(i, _)| *i);
-    done.into_iter().map(|(_, r)| r).collect()
+    Ok(done.into_iter().map(|(_, r)| r).collect())
+}
+
+/// Keeps the first findings of a run, and says how many it left out.
+fn cap(reports: &mut [Report]) -> usize {
+    let mut room = MOST_LISTED;
+    let mut out = 0;
+    for r in reports {
+        out += r.findings.len().saturating_sub(room);
+        r.findings.truncate(room);
+        room -= r.findings.len();
+    }
+    out
+}
+
+enum Fault {
+    Skipped(Skipped),
+    Failed(String),
+}
+
+/// Checks one text.
+fn one(engine: &Engine, item: &Work, options: &Options, policy: Policy) -> Result<Report, Fault> {
+    match item {
+        Work::Staged(name) => {
+            let bytes = walk::staged_content(name).map_err(|e| Fault::Failed(e.to_string()))?;
+            Ok(report::check(engine, name, &bytes, policy))
+        }
+        Work::File(path) => {
+            let reader = walk::open(path, options).map_err(Fault::Skipped)?;
+            let unreadable = |_| Fault::Skipped(Skipped { unreadable: 1, ..Skipped::default() });
+            stream::check_reader(engine, &path.to_string_lossy(), reader, policy).map_err(unreadable)
+        }
+        Work::Stdin => {
+            let failed = |e| Fault::Failed(format!("reading stdin: {e}"));
+            let mut stdin = std::io::stdin().lock();
+            let limited = stdin.by_ref().take(options.max_file_size);
+            let report = stream::check_reader(engine, "-", limited, policy).map_err(failed)?;
+            let mut more = [0u8; 1];
+            match stdin.read(&mut more) {
+                Ok(0) => Ok(report),
+                _ => Err(Fault::Failed(format!(
+                    "stdin is longer than --max-file-size {}; raise it",
+                    options.max_file_size
+                ))),
+            }
+        }
+    }
 }
 
 fn preflight(work: Vec<Work>, options: &Options) -> Result<Exit, Failure> {
     for item in work {
-        let (name, bytes) = match item {
-            Work::Bytes(n, b) => (n, b),
-            Work::File(p) => match walk::read(&p, options) {
-                Ok(b) => (p.to_string_lossy().into_owned(), b),
-                Err(_) => return Err(usage(format!("reading {}: not a readable text", sanitise::path(&p)))),
-            },
+        let mut bytes = Vec::new();
+        let read = |e: std::io::Error| internal(e);
+        let name = match item {
+            Work::Staged(name) => {
+                bytes = walk::staged_content(&name).map_err(internal)?;
+                name
+            }
+            Work::Stdin => {
+                std::io::stdin().lock().take(options.max_file_size).read_to_end(&mut bytes).map_err(read)?;
+                "-".to_string()
+            }
+            Work::File(p) => {
+                let reader = walk::open(&p, options);
+                let mut reader =
+                    reader.map_err(|_| usage(format!("reading {}: not a readable text", p.display())))?;
+                reader.read_to_end(&mut bytes).map_err(read)?;
+                p.to_string_lossy().into_owned()
+            }
         };
         let p = crate::scan::preflight_bytes(&bytes);
         let line = serde_json::json!({
             "file": sanitise::escape(&name, false), "haircut": p.haircut, "indicators": p.indicators,
         });
-        say!("{}", sanitise::out::json(&line.to_string()));
+        say!("{line}");
     }
     Ok(Exit::OK)
 }
@@ -300,49 +367,4 @@ fn summary(reports: &[Report], files: usize, skipped: Skipped, stale: usize) {
         text.push_str(&format!("; {stale} baseline entries are stale"));
     }
     tell!("{text}");
-}
-
-/// The text of a Git pre-commit hook that runs `jess` over staged content; any fault blocks the commit.
-pub fn pre_commit_script(jess: &Path) -> String {
-    let quoted = jess.to_string_lossy().replace('\'', r"'\''");
-    format!(
-        "#!/bin/sh\n# installed by jess\n'{quoted}' check --staged --fail-on high\ncode=$?\n\
-         case $code in 0|2) exit 0 ;; 1) echo 'jess: findings above; commit blocked' >&2; exit 1 ;;\n\
-         *) echo \"jess: the check failed with $code; commit blocked\" >&2; exit 1 ;; esac\n"
-    )
-}
-
-/// Writes the hook into `hooks_dir` with mode 0755; a hook that jess did not write is never replaced.
-///
-/// # Errors
-/// When there is a foreign hook, or the file cannot be written.
-pub fn install_pre_commit(hooks_dir: &Path, jess: &Path) -> Result<PathBuf, String> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let path = hooks_dir.join("pre-commit");
-    if let Ok(have) = std::fs::read_to_string(&path)
-        && !have.contains("# installed by jess")
-    {
-        return Err(format!(
-            "{} is not ours; add `jess check --staged --fail-on high` to it",
-            sanitise::path(&path)
-        ));
-    } else if path.symlink_metadata().is_ok_and(|m| !m.is_file()) {
-        return Err(format!(
-            "{} is not a file; remove it or use another hooks directory",
-            sanitise::path(&path)
-        ));
-    }
-    let fail = |e: std::io::Error| format!("writing {}: {e}", sanitise::path(&path));
-    std::fs::create_dir_all(hooks_dir).map_err(fail)?;
-    let new = hooks_dir.join(".pre-commit.jess-new");
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o755)
-        .open(&new)
-        .map_err(fail)?;
-    file.write_all(pre_commit_script(jess).as_bytes()).map_err(fail)?;
-    std::fs::rename(&new, &path).map_err(fail)?;
-    Ok(path)
 }

@@ -28,6 +28,7 @@ mod hook;
 mod log;
 mod model;
 mod net;
+pub mod precommit;
 mod rpc;
 mod rules;
 mod run;

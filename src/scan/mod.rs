@@ -32,7 +32,9 @@ pub mod model;
 mod preflight;
 pub mod report;
 mod rule;
+mod sarif;
 mod shape;
+pub mod stream;
 mod token;
 pub mod walk;
 

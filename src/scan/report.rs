@@ -6,6 +6,8 @@ use crate::sanitise;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
+pub use super::sarif::sarif;
+
 /// What one text yielded.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -26,6 +28,12 @@ pub struct Placed {
     pub line: usize,
     /// Column in bytes, from 1.
     pub column: usize,
+    /// Column in characters, from 1.
+    pub character: usize,
+    /// Line of the last byte, from 1.
+    pub end_line: usize,
+    /// Column in characters behind the last one, from 1.
+    pub end_character: usize,
     /// The matched text, made safe to print; at most 160 characters.
     pub evidence: String,
     /// Hash of rule and matched text, for baselines.
@@ -51,27 +59,56 @@ impl Default for Policy {
 
 /// Scans `text` under the name `file`.
 pub fn check(engine: &Engine, file: &str, text: &[u8], policy: Policy) -> Report {
-    let mut findings = engine.scan_bytes(text);
-    if findings.is_empty() {
-        return Report { file: sanitise::escape(file, false), ..Report::default() };
-    }
-    let map = context::Map::of(file, text);
-    let lines = line_starts(text);
-    let suppressed = Suppressions::of(text);
     let mut report = Report { file: sanitise::escape(file, false), ..Report::default() };
-    for mut f in findings.drain(..) {
+    let findings = engine.scan_bytes(text);
+    if !findings.is_empty() {
+        let map = context::Map::of(file, text);
+        place(findings, text, &map, Origin::default(), policy, &mut report);
+    }
+    report
+}
+
+/// Where a piece of a text begins.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Origin {
+    /// Bytes before it.
+    pub bytes: usize,
+    /// Line breaks before it.
+    pub lines: usize,
+    /// Bytes of its first line that stand before it.
+    pub column: usize,
+    /// Characters of its first line that stand before it.
+    pub characters: usize,
+}
+
+/// Gives each finding of `text` its place, and puts it among those that count or those that are withheld.
+pub(crate) fn place(
+    findings: Vec<Finding>,
+    text: &[u8],
+    map: &context::Map,
+    origin: Origin,
+    policy: Policy,
+    report: &mut Report,
+) {
+    let lines = line_starts(text);
+    let suppressed = Suppressions::of(text, origin.bytes == 0);
+    for mut f in findings {
         f.context = map.at(f.start, f.end);
         if !policy.strict && !hides(&f) {
             f.confidence *= f.context.factor();
         }
-        let line = lines.partition_point(|s| *s <= f.start).max(1);
-        let column = f.start - lines.get(line - 1).copied().unwrap_or(0) + 1;
+        let (line, column, character) = position(text, &lines, f.start, origin);
+        let (end_line, _, end_character) = position(text, &lines, f.end, origin);
         let bytes = text.get(f.start..f.end).unwrap_or_default();
         let fingerprint = baseline::fingerprint(&f.rule, bytes);
         let evidence: String = String::from_utf8_lossy(bytes).chars().take(160).collect();
+        let evidence = sanitise::escape(&evidence, false);
+        let touched = line - origin.lines..=end_line - origin.lines;
+        f.start += origin.bytes;
+        f.end += origin.bytes;
         let placed =
-            Placed { line, column, evidence: sanitise::escape(&evidence, false), fingerprint, finding: f };
-        if !policy.no_suppress && suppressed.covers(line, &placed.finding.rule) {
+            Placed { line, column, character, end_line, end_character, evidence, fingerprint, finding: f };
+        if !policy.no_suppress && suppressed.covers(&touched, &placed.finding.rule) {
             report.withheld.push((placed, "suppressed"));
         } else if placed.finding.confidence < policy.min_confidence && !policy.strict {
             report.withheld.push((placed, "low confidence"));
@@ -79,7 +116,20 @@ pub fn check(engine: &Engine, file: &str, text: &[u8], policy: Policy) -> Report
             report.findings.push(placed);
         }
     }
-    report
+}
+
+/// Line, column in bytes and column in characters of byte `at`.
+fn position(text: &[u8], lines: &[usize], at: usize, origin: Origin) -> (usize, usize, usize) {
+    let line = lines.partition_point(|s| *s <= at).max(1);
+    let start = lines.get(line - 1).copied().unwrap_or(0);
+    let characters = characters(text.get(start..at).unwrap_or_default());
+    let (column, character) = if line == 1 { (origin.column, origin.characters) } else { (0, 0) };
+    (origin.lines + line, column + at - start + 1, character + characters + 1)
+}
+
+/// Characters of a run; a byte that begins none counts as one with its followers.
+pub(crate) fn characters(run: &[u8]) -> usize {
+    run.iter().filter(|b| **b & 0xc0 != 0x80).count()
 }
 
 /// Hiding is as suspicious in a fence or table as elsewhere.
@@ -97,10 +147,12 @@ struct Suppressions(Vec<(usize, String)>);
 const WHOLE: usize = 0;
 
 impl Suppressions {
-    fn of(text: &[u8]) -> Suppressions {
+    fn of(text: &[u8], first: bool) -> Suppressions {
         let mut out = Vec::new();
+        let (mut line, mut counted) = (1, 0);
         for at in memchr::memmem::find_iter(text, b"jess:ignore").take(1000) {
-            let line = memchr::memchr_iter(b'\n', &text[..at]).count() + 1;
+            line += memchr::memchr_iter(b'\n', &text[counted..at]).count();
+            counted = at;
             let head = text[..at].iter().rposition(|b| *b == b'\n').map_or(0, |p| p + 1);
             let before = String::from_utf8_lossy(&text[head..at]);
             if !["#", "//", "<!--", "/*", ";", "--", "%"].iter().any(|m| before.contains(m)) {
@@ -110,7 +162,7 @@ impl Suppressions {
             let rest = String::from_utf8_lossy(&text[at + "jess:ignore".len()..end]);
             let (target, ids) = match (rest.strip_prefix("-next-line"), rest.strip_prefix("-file")) {
                 (Some(ids), _) => (line + 1, ids),
-                (_, Some(_)) if line > 10 => continue,
+                (_, Some(_)) if line > 10 || !first => continue,
                 (_, Some(ids)) => (WHOLE, ids),
                 _ => (line, rest.as_ref()),
             };
@@ -121,8 +173,8 @@ impl Suppressions {
         Suppressions(out)
     }
 
-    fn covers(&self, line: usize, rule: &str) -> bool {
-        self.0.iter().any(|(l, id)| (*l == line || *l == WHOLE) && id == rule)
+    fn covers(&self, touched: &std::ops::RangeInclusive<usize>, rule: &str) -> bool {
+        self.0.iter().any(|(l, id)| (touched.contains(l) || *l == WHOLE) && id == rule)
     }
 }
 
@@ -195,70 +247,6 @@ pub fn text(reports: &[Report], colour: bool) -> String {
                 let because: Vec<String> = f.because.iter().map(|b| sanitise::for_terminal(b, 40)).collect();
                 let _ = writeln!(out, "    because: {}", because.join(" · "));
             }
-        }
-    }
-    out
-}
-
-/// SARIF 2.1.0.
-pub fn sarif(reports: &[Report]) -> Value {
-    let mut rules: Vec<Value> = Vec::new();
-    let mut ids: Vec<String> = Vec::new();
-    let mut results = Vec::new();
-    for r in reports {
-        for p in &r.findings {
-            let f = &p.finding;
-            let level = match f.severity {
-                Severity::Critical | Severity::High => "error",
-                Severity::Medium => "warning",
-                Severity::Low => "note",
-            };
-            let score = match f.severity {
-                Severity::Critical => "9.5",
-                Severity::High => "8.0",
-                Severity::Medium => "5.0",
-                Severity::Low => "2.0",
-            };
-            let index = ids.iter().position(|i| *i == f.rule).unwrap_or_else(|| {
-                ids.push(f.rule.to_string());
-                rules.push(json!({
-                    "id": f.rule, "name": f.name, "shortDescription": {"text": f.message},
-                    "defaultConfiguration": {"level": level},
-                    "properties": {"security-severity": score, "tags": ["security", f.category]},
-                }));
-                ids.len() - 1
-            });
-            results.push(json!({
-                "ruleId": f.rule, "ruleIndex": index, "level": level,
-                "message": {"text": format!("{} [{}]", f.message, f.view)},
-                "locations": [{"physicalLocation": {
-                    "artifactLocation": {"uri": uri(&r.file)},
-                    "region": {"startLine": p.line, "startColumn": p.column, "byteOffset": f.start,
-                               "byteLength": f.end - f.start},
-                }}],
-                "partialFingerprints": {"jess/v1": p.fingerprint},
-                "properties": {"confidence": f.confidence, "context": f.context.name()},
-            }));
-        }
-    }
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
-        "runs": [{
-            "tool": {"driver": {"name": "jess", "version": env!("CARGO_PKG_VERSION"), "rules": rules,
-                     "informationUri": "https://github.com/jess-sandbox/jess"}},
-            "columnKind": "unicodeCodePoints", "results": results,
-        }],
-    })
-}
-
-/// The path as a relative URI reference.
-fn uri(path: &str) -> String {
-    let mut out = String::new();
-    for b in path.strip_prefix("./").unwrap_or(path).bytes() {
-        if b.is_ascii_alphanumeric() || b"/._-~".contains(&b) {
-            out.push(b as char);
-        } else {
-            let _ = write!(out, "%{b:02X}");
         }
     }
     out

@@ -124,8 +124,8 @@ pub fn files(root: &Path, o: &Options) -> Result<(Vec<PathBuf>, Skipped), WalkEr
     Ok((out, skipped))
 }
 
-/// The bytes of a file, or what it counts as. Opened without following a link, so that a swapped file cannot escape.
-pub fn read(path: &Path, o: &Options) -> Result<Vec<u8>, Skipped> {
+/// A file to be read, or what it counts as. Opened without following a link, so that a swapped file cannot escape.
+pub fn open(path: &Path, o: &Options) -> Result<impl Read + use<>, Skipped> {
     use rustix::fs::{Mode, OFlags};
     let unreadable = Skipped { unreadable: 1, ..Skipped::default() };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -138,12 +138,14 @@ pub fn read(path: &Path, o: &Options) -> Result<Vec<u8>, Skipped> {
     if meta.len() > o.max_file_size {
         return Err(Skipped { large: 1, ..Skipped::default() });
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0).min(1 << 24));
-    file.by_ref().take(o.max_file_size).read_to_end(&mut bytes).map_err(|_| unreadable)?;
-    if !o.all_files && binary(&bytes) {
+    let mut head = Vec::with_capacity(1024);
+    file.by_ref().take(1024).read_to_end(&mut head).map_err(|_| unreadable)?;
+    if !o.all_files && binary(&head) {
         return Err(Skipped { binary: 1, ..Skipped::default() });
     }
-    Ok(bytes)
+    // A file that grows while it is read ends where it ended when it was opened.
+    let left = o.max_file_size.saturating_sub(head.len() as u64);
+    Ok(std::io::Cursor::new(head).chain(file.take(left)))
 }
 
 /// NUL bytes that are not UTF-16, in the first 1,024 bytes.
@@ -174,16 +176,27 @@ fn names(list: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Name and staged content of every file that the next commit adds or changes.
-pub fn staged() -> Result<Vec<(String, Vec<u8>)>, WalkError> {
-    let list = git("staged files", &["diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT"])?;
-    names(&list)
-        .into_iter()
-        .map(|n| {
-            git(&format!("the staged content of {n}"), &["cat-file", "blob", &format!(":0:{n}")])
-                .map(|b| (n, b))
-        })
-        .collect()
+/// Names of the files that the next commit adds or changes; submodules are none.
+pub fn staged() -> Result<Vec<String>, WalkError> {
+    let list = git(
+        "staged files",
+        &["diff", "--cached", "--raw", "--no-abbrev", "-z", "--no-renames", "--diff-filter=ACMT"],
+    )?;
+    let mut out = Vec::new();
+    let mut parts = list.split(|b| *b == 0);
+    // `:old-mode new-mode old-hash new-hash status` NUL `name` NUL …
+    while let (Some(about), Some(name)) = (parts.next(), parts.next()) {
+        let mode = about.split(|b| *b == b' ').nth(1).unwrap_or_default();
+        if mode != b"160000" && !name.is_empty() {
+            out.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    Ok(out)
+}
+
+/// The staged content of the file `name`, as the next commit will hold it.
+pub fn staged_content(name: &str) -> Result<Vec<u8>, WalkError> {
+    git(&format!("the staged content of {name}"), &["cat-file", "blob", &format!(":0:{name}")])
 }
 
 /// Paths in the work tree that differ from `rev`.
