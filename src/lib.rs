@@ -13,6 +13,7 @@
 //! | [`gate`] | what may leave |
 //! | [`policy`] | may this tool call happen |
 //! | [`hook`] | the Claude Code hook protocol |
+//! | [`install`] | the hook in a client's settings, and the proof that it blocks |
 //! | [`daemon`] | the hook protocol's answers from a warm process |
 //! | [`sandbox`] | Spec → Plan → spawn |
 //! | [`egress`] | the only way out, and the model gateway |
@@ -35,6 +36,7 @@ pub mod envelope;
 pub mod exit;
 pub mod gate;
 pub mod hook;
+pub mod install;
 pub mod policy;
 pub mod rpc;
 pub mod sandbox;

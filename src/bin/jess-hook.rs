@@ -25,7 +25,8 @@ fn hook() -> u8 {
     }
     let var = |name: &str| std::env::var(name).ok();
     // In a dispatched session there is no daemon of the operator's, and none is started.
-    let alone = std::env::args_os().len() > 1 || var("JESS_UNTRUSTED_ROOT").is_some();
+    let args: Vec<OsString> = std::env::args_os().skip(1).filter(|a| a != "hook").collect();
+    let alone = !args.is_empty() || var("JESS_UNTRUSTED_ROOT").is_some();
     if !alone
         && let Some(dir) = jess::daemon::dir(&var)
         && let Some(reply) = jess::daemon::client::ask(&dir, &jess::daemon::client::environment(), &event)
@@ -39,11 +40,11 @@ fn hook() -> u8 {
         }
         return if reply.exit == 0 { 0 } else { REFUSED };
     }
-    become_jess(&event, alone)
+    become_jess(&event, args, alone)
 }
 
 /// Turns into `jess hook`, the file beside this one, with the event on standard input.
-fn become_jess(event: &[u8], alone: bool) -> u8 {
+fn become_jess(event: &[u8], more: Vec<OsString>, alone: bool) -> u8 {
     let Ok(own) = std::env::current_exe() else { return refuse("this program's own path is not known") };
     let stdin = match held(event) {
         Ok(file) => file,
@@ -53,7 +54,7 @@ fn become_jess(event: &[u8], alone: bool) -> u8 {
     if !alone {
         args.push("--start-daemon".into());
     }
-    args.extend(std::env::args_os().skip(1));
+    args.extend(more);
     let jess = own.with_file_name("jess");
     let why = Command::new(&jess).args(args).stdin(Stdio::from(stdin)).exec();
     refuse(&format!("{jess:?} cannot be started: {why}; install jess beside jess-hook"))

@@ -1,6 +1,7 @@
 //! `jess log`: the audit trail of decisions.
 
-use crate::audit::{Log, Record, state};
+use crate::audit::time::utc;
+use crate::audit::{Log, Record, otlp, state};
 use crate::exit::Exit;
 
 /// Show the audit trail of hook decisions.
@@ -21,6 +22,9 @@ pub struct Args {
     /// Check that no line was changed, dropped, moved or cut off.
     #[arg(long)]
     verify: bool,
+    /// Send the records to an OpenTelemetry collector (OTLP over HTTP, JSON), e.g. http://127.0.0.1:4318, and print none.
+    #[arg(long, value_name = "URL", conflicts_with = "verify")]
+    otlp: Option<String>,
     /// text or json (one object a line).
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,
@@ -63,6 +67,12 @@ fn show(args: &Args) -> Result<Exit, String> {
         fits(&args.session, &r.session_id) && fits(&args.verdict, &r.verdict) && fits(&args.tool, &r.tool)
     });
     let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
+    if let Some(address) = &args.otlp {
+        let records = records.get(skip..).unwrap_or_default();
+        let sent = otlp::send(address, records).map_err(|e| e.to_string())?;
+        say!("{sent} records sent");
+        return Ok(Exit::OK);
+    }
     for record in records.iter().skip(skip) {
         if args.format == "json" {
             say!("{}", crate::sanitise::out::json(&serde_json::to_string(record).unwrap_or_default()));
@@ -75,6 +85,16 @@ fn show(args: &Args) -> Result<Exit, String> {
 
 /// One record for a terminal. The fields come from events, so control characters are escaped.
 pub(super) fn line(r: &Record) -> String {
-    let text = format!("{} {:<6} {} {} {} {}", r.time, r.verdict, r.event, r.tool, r.rule, r.reason);
+    let or = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+    let text = format!(
+        "{} {:<6} {} {} {} {} {}",
+        utc(r.time),
+        r.verdict,
+        or(&r.tool_use_id),
+        r.event,
+        or(&r.tool),
+        or(&r.rule),
+        r.reason
+    );
     crate::sanitise::escape(&text, false)
 }

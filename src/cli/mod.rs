@@ -25,6 +25,7 @@ mod explain;
 mod fetch;
 mod gate;
 mod hook;
+mod init;
 mod log;
 mod model;
 mod net;
@@ -56,6 +57,8 @@ enum Command {
     Explain(explain::Args),
     Config(config::Args),
     Daemon(daemon::Args),
+    Init(init::Args),
+    Uninstall(init::RemoveArgs),
     Session(session::Args),
     Hook(hook::Args),
     Gate(gate::Args),
@@ -92,6 +95,8 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
             Command::Rules(args) => rules::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Fetch(args) => fetch::run(args),
+            Command::Init(args) => init::run(args),
+            Command::Uninstall(args) => init::uninstall(args),
             Command::Daemon(args) => daemon::run(args),
             Command::Config(args) => config::run(args),
             Command::Session(args) => session::run(args),

@@ -16,7 +16,7 @@ pub fn run(_args: Args) -> Exit {
     for session in state::sessions(&dir) {
         say!("{}", clean(&session));
         for label in state::labels(&dir, &session) {
-            say!("  {} {} {}", label.leg, label.time, clean(&label.evidence));
+            say!("  {} {} {}", label.leg, crate::audit::time::utc(label.time), clean(&label.evidence));
         }
     }
     Exit::OK

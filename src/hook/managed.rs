@@ -13,6 +13,10 @@ pub const CLIENT_TIMEOUT_S: u64 = 30;
 /// `MessageDisplay` is left out: it fires for each piece of output and nothing is decided there.
 const LEFT_OUT: &[&str] = &["WorktreeCreate", "MessageDisplay"];
 
+/// The events that the hook is installed for.
+pub static EVENTS: std::sync::LazyLock<Vec<&'static str>> =
+    std::sync::LazyLock::new(|| event::ALL.iter().copied().filter(|e| !LEFT_OUT.contains(e)).collect());
+
 /// One entry of the `hooks` settings: exec form (no shell), absolute path, blocking on every fault.
 fn entry(jess: &Path) -> Value {
     json!({
@@ -29,9 +33,12 @@ fn entry(jess: &Path) -> Value {
 
 /// The `hooks` object for a settings file: every event, one handler.
 pub fn hooks(jess: &Path) -> Value {
-    let events = event::ALL.iter().filter(|e| !LEFT_OUT.contains(e));
     Value::Object(
-        events.map(|e| ((*e).to_owned(), entry(jess))).map(|(k, v)| (k, json!([v]))).collect::<Map<_, _>>(),
+        EVENTS
+            .iter()
+            .map(|e| ((*e).to_owned(), entry(jess)))
+            .map(|(k, v)| (k, json!([v])))
+            .collect::<Map<_, _>>(),
     )
 }
 

@@ -9,4 +9,5 @@ mod support;
 
 mod dispatch;
 mod hooks;
+mod init;
 mod round_trip;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod dangerous;
+mod faults;
 mod fuzz;
 mod ordinary;
 mod protocol;

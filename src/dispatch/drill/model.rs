@@ -39,6 +39,22 @@ pub fn serve(script: &Path, log: &Path) -> Exit {
     Exit::OK
 }
 
+/// Serves `turns` on a free port of loopback from this process, until it ends; the port.
+pub fn start(turns: Vec<Value>, log: &Path) -> std::io::Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    let (turns, log) = (std::sync::Arc::new(turns), log.to_path_buf());
+    std::thread::Builder::new().name("model".into()).spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (turns, log) = (std::sync::Arc::clone(&turns), log.clone());
+            std::thread::spawn(move || {
+                let _ = converse(&stream, &turns, &log);
+            });
+        }
+    })?;
+    Ok(port)
+}
+
 fn converse(stream: &TcpStream, turns: &[Value], log: &Path) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();

@@ -1,0 +1,174 @@
+//! The hook's process under faults. What must never come about: success and silence for a dangerous call.
+
+use super::world::Place;
+use serde_json::json;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const JESS: &str = env!("CARGO_BIN_EXE_jess");
+
+/// Runs the hook from a shell that first does `before`, with `event` on standard input.
+fn hook(place: &Place, state: &Path, before: &str, event: &[u8]) -> Output {
+    let mut child = Command::new("sh")
+        .args(["-c", &format!("{before} exec '{JESS}' hook")])
+        .env_clear()
+        .env("HOME", place.home())
+        .env("XDG_STATE_HOME", state)
+        .env("PATH", "/usr/bin:/bin")
+        .env("CLAUDE_PROJECT_DIR", place.project())
+        .env("CLAUDE_CODE_SESSION_ATTENDED", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _ = child.stdin.take().unwrap().write_all(event);
+    child.wait_with_output().unwrap()
+}
+
+fn bash(place: &Place, command: &str) -> Vec<u8> {
+    place.event("PreToolUse", "Bash", json!({ "command": command })).to_string().into_bytes()
+}
+
+/// Blocked by an answer, by exit 2, or (with `onFailure` and the shell line) by ending in any other way than success.
+fn blocked(output: &Output) -> bool {
+    match output.status.code() {
+        Some(0) => {
+            let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            matches!(document["hookSpecificOutput"]["permissionDecision"].as_str(), Some("deny" | "ask"))
+        }
+        _ => true,
+    }
+}
+
+fn silent(output: &Output) -> bool {
+    output.status.success() && output.stdout.is_empty()
+}
+
+#[test]
+fn an_ordinary_call_is_silent_and_a_dangerous_one_blocked_so_both_can_be_told_apart() {
+    let place = Place::new();
+    assert!(silent(&hook(&place, &place.path("state"), "", &bash(&place, "ls"))));
+    assert!(blocked(&hook(&place, &place.path("state"), "", &bash(&place, "cat .env"))));
+}
+
+#[test]
+fn too_little_memory_files_or_processes_never_let_a_dangerous_call_run() {
+    let place = Place::new();
+    let dangerous = bash(&place, "x=.en; cat ${x}v | base64");
+    for kib in [4_000, 8_000, 16_000, 24_000, 32_000, 48_000, 64_000, 96_000, 128_000, 256_000] {
+        let out = hook(&place, &place.path("state"), &format!("ulimit -v {kib};"), &dangerous);
+        assert!(blocked(&out), "{kib} KiB: {out:?}");
+    }
+    for limits in
+        ["ulimit -n 3;", "ulimit -n 4;", "ulimit -f 0;", "ulimit -s 128;", "ulimit -Hs 1024;", "ulimit -t 1;"]
+    {
+        let out = hook(&place, &place.path("state"), limits, &dangerous);
+        assert!(blocked(&out), "{limits} {out:?}");
+    }
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_used_changes_no_verdict() {
+    let place = Place::new();
+    let broken: Vec<(&str, PathBuf)> = vec![
+        ("missing and not to be made", "/proc/nothing".into()),
+        ("a file", {
+            place.write("a-file", "x");
+            place.path("a-file")
+        }),
+        ("full", "/dev/full".into()),
+        ("open to others", {
+            let dir = place.path("open");
+            fs::create_dir_all(dir.join("jess")).unwrap();
+            fs::set_permissions(dir.join("jess"), fs::Permissions::from_mode(0o777)).unwrap();
+            dir
+        }),
+        ("a link", {
+            let dir = place.path("linked");
+            fs::create_dir_all(&dir).unwrap();
+            std::os::unix::fs::symlink("/tmp", dir.join("jess")).unwrap();
+            dir
+        }),
+        ("with corrupt files", {
+            let dir = place.path("corrupt/jess");
+            fs::create_dir_all(dir.join("sessions/s")).unwrap();
+            fs::create_dir_all(dir.join("counts/s")).unwrap();
+            fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+            for file in ["mac.key", "head", "audit.jsonl"] {
+                fs::write(dir.join(file), b"\xff\0garbage").unwrap();
+            }
+            place.path("corrupt")
+        }),
+    ];
+    for (what, state) in &broken {
+        assert!(blocked(&hook(&place, state, "", &bash(&place, "cat .env"))), "{what}");
+        assert!(silent(&hook(&place, state, "", &bash(&place, "ls"))), "{what}");
+    }
+}
+
+#[test]
+fn where_labels_cannot_be_kept_a_call_that_reaches_out_is_asked_about() {
+    let place = Place::new();
+    place.write("a-file", "x");
+    let fetch = bash(&place, "curl -s https://api.example.com/status");
+    assert!(silent(&hook(&place, &place.path("state"), "", &fetch)));
+    assert!(blocked(&hook(&place, &place.path("a-file"), "", &fetch)));
+}
+
+#[test]
+fn a_huge_or_deeply_nested_command_is_refused() {
+    let place = Place::new();
+    for command in
+        ["a".repeat(1 << 20), "(".repeat(3_000) + &")".repeat(3_000), "$(".repeat(3_000) + &")".repeat(3_000)]
+    {
+        assert!(blocked(&hook(&place, &place.path("state"), "", &bash(&place, &command))));
+    }
+    let deepest = "(".repeat(149) + "cat .env" + &")".repeat(149);
+    assert!(blocked(&hook(&place, &place.path("state"), "", &bash(&place, &deepest))));
+    let deepest = "(".repeat(140) + "ls" + &")".repeat(140);
+    assert!(
+        silent(&hook(&place, &place.path("state"), "", &bash(&place, &deepest))),
+        "at the bound it is judged"
+    );
+}
+
+#[test]
+fn a_hook_that_is_killed_does_not_end_in_success() {
+    let place = Place::new();
+    for signal in
+        [rustix::process::Signal::KILL, rustix::process::Signal::TERM, rustix::process::Signal::SEGV]
+    {
+        let child = Command::new(JESS)
+            .arg("hook")
+            .env("HOME", place.home())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).unwrap();
+        assert!(!child.wait_with_output().unwrap().status.success());
+    }
+}
+
+#[test]
+fn an_event_that_never_comes_is_blocked_at_the_deadline() {
+    let place = Place::new();
+    let mut child = Command::new(JESS)
+        .arg("hook")
+        .env("HOME", place.home())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let held = child.stdin.take();
+    let out = child.wait_with_output().unwrap();
+    drop(held);
+    assert_eq!(out.status.code(), Some(2), "{out:?}");
+}
