@@ -6,6 +6,7 @@
 use crate::exit::Exit;
 use crate::policy::allowlist::{self, Hosts};
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The largest event that is read, in bytes.
@@ -59,9 +60,20 @@ fn web_verdict(args: &WebArgs) -> Result<(), String> {
     }
 }
 
+/// Opening a pipe must not wait for its other end.
+const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+
+fn regular(file: std::fs::File) -> std::io::Result<std::fs::File> {
+    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("not a regular file")) }
+}
+
 fn read_anchor(file: &Path) -> Result<String, String> {
     let mut text = String::new();
-    std::fs::File::open(file)
+    std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(NONBLOCK)
+        .open(file)
+        .and_then(regular)
         .and_then(|f| f.take(MAX_ANCHOR).read_to_string(&mut text))
         .map_err(|e| format!("the anchor file cannot be read: {e}"))?;
     Ok(text)
@@ -78,7 +90,9 @@ fn log(file: &Path, event: &serde_json::Value, verdict: &Result<(), String>) -> 
     std::fs::OpenOptions::new()
         .append(true)
         .create(true)
+        .custom_flags(NONBLOCK)
         .open(path)
+        .and_then(regular)
         .and_then(|mut f| f.write_all(format!("{line}\n").as_bytes()))
         .map_err(|e| format!("the decision cannot be logged: {e}"))
 }

@@ -6,7 +6,10 @@
 use serde_json::Value;
 
 /// Shell syntax that could run more than the command that was compared.
-const CHAINING: &[&str] = &["\n", "\r", ";", "&", "|", "`", "$(", "${", "<(", ">(", ">", "<", "\0"];
+///
+/// The last two are zsh's: a command's output as a file, and a glob that runs code.
+const CHAINING: &[&str] =
+    &["\n", "\r", ";", "&", "|", "`", "$(", "${", "<(", ">(", ">", "<", "\0", "=(", "*("];
 
 /// Whether the Bash command of `event` is one of `prefixes`, alone or followed by arguments.
 ///
@@ -18,7 +21,8 @@ pub fn bash(event: &Value, prefixes: &[String]) -> Result<(), String> {
     if let Some(mark) = CHAINING.iter().find(|mark| command.contains(**mark)) {
         return Err(format!("shell syntax {:?} is not allowed here: give one plain command", mark));
     }
-    let command = command.trim();
+    // Only what a shell takes for white space: with any other, the shell looks for a program of that name.
+    let command = command.trim_matches([' ', '\t']);
     let allowed = prefixes.iter().map(|p| p.trim()).filter(|p| !p.is_empty());
     let listed = |prefix: &str| {
         command.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
@@ -37,7 +41,7 @@ pub struct Hosts {
     pub exact: Vec<String>,
     /// Hosts that share a registrable domain with one of these.
     pub same_site: Vec<String>,
-    /// Any host.
+    /// Any host with a registrable domain.
     pub any: bool,
 }
 
@@ -70,7 +74,9 @@ pub fn webfetch(event: &Value, hosts: &Hosts) -> Result<(), String> {
         let wanted = registrable(&host);
         wanted.is_some() && hosts.same_site.iter().any(|h| registrable(&normal(h)) == wanted)
     };
-    if hosts.any || exact || site() {
+    // "Any host" is any in the public name space: not this machine, nor a name of the network it is in.
+    let public = || registrable(&host).is_some();
+    if exact || site() || (hosts.any && public()) {
         Ok(())
     } else {
         Err("the host is not on this agent's list".to_string())
@@ -136,13 +142,16 @@ mod tests {
         assert!(!run("git", &["git log"]));
         assert!(!run("git log", &[]));
         assert!(!run("git log", &["", " "]));
+        assert!(run(" \tgit log ", &["git log"]));
+        assert!(!run("\u{a0}git log", &["git log"]));
+        assert!(!run("\u{b}git log", &["git log"]));
     }
 
     #[test]
     fn shell_syntax_never_passes() {
         for tail in [
             "; id", "&& id", "| sh", "`id`", "$(id)", "> f", "< f", "<(id)", "\nid", "& id", "${IFS}x",
-            "\rid",
+            "\rid", "=(id)", "*(e:id:)",
         ] {
             assert!(!run(&format!("git log {tail}"), &["git log"]), "{tail:?}");
         }
@@ -177,6 +186,21 @@ mod tests {
         assert!(!fetch("https://evil.co.uk/", &hosts));
         let pages = Hosts::from_anchor("me.github.io").unwrap();
         assert!(!fetch("https://you.github.io/", &pages));
+    }
+
+    #[test]
+    fn any_host_is_any_public_one() {
+        let any = Hosts { any: true, ..Hosts::default() };
+        assert!(fetch("https://docs.rs/serde", &any));
+        for url in [
+            "https://localhost/",
+            "https://metadata.google.internal/",
+            "https://intranet/",
+            "https://127.0.0.1/",
+            "https://co.uk/",
+        ] {
+            assert!(!fetch(url, &any), "{url}");
+        }
     }
 
     #[test]

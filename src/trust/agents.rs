@@ -8,7 +8,7 @@ use super::rules::markdown::tool_rules;
 use crate::policy::rule_of_two::Legs;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Definitions read in one audit. More are an error.
@@ -87,7 +87,8 @@ pub fn audit(dir: &Path) -> Result<Vec<Audit>, super::Error> {
     let io = |source| super::Error::Io { path: shown.clone(), source };
     let mut files = Vec::new();
     let itself = dir.file_name().is_some_and(|n| n == "agents");
-    find(dir, Path::new(""), itself, 0, &mut files).map_err(io)?;
+    let mut seen = HashSet::new();
+    find(dir, Path::new(""), itself, &mut seen, &mut files).map_err(io)?;
     files.sort();
     let root = std::fs::File::open(dir).map_err(io)?;
     Ok(files.iter().map(|path| one(&root, path)).collect())
@@ -115,28 +116,68 @@ pub fn render(audits: &[Audit]) -> String {
     out
 }
 
-fn find(dir: &Path, rel: &Path, agents: bool, depth: usize, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    if depth > super::limits::MAX_DEPTH {
+/// Collects the definitions below `dir`. Links are followed, as the client follows them, each directory once; whether
+/// what they lead to may be read is decided when it is.
+fn find(
+    dir: &Path,
+    rel: &Path,
+    agents: bool,
+    seen: &mut HashSet<(u64, u64, bool)>,
+    out: &mut Vec<PathBuf>,
+) -> std::io::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let here = std::fs::metadata(dir)?;
+    if !seen.insert((here.dev(), here.ino(), agents)) {
+        return Ok(());
+    }
+    if rel.components().count() > super::limits::MAX_DEPTH {
         return Err(std::io::Error::other("directories are nested too deeply"));
     }
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
         let path = rel.join(&name);
-        let kind = entry.file_type()?;
+        let mut kind = entry.file_type()?;
+        let link = kind.is_symlink();
+        let inside_agents = agents || name == "agents";
+        if link {
+            match std::fs::metadata(entry.path()) {
+                Ok(target) => kind = target.file_type(),
+                Err(_) => continue,
+            }
+        }
         if kind.is_dir() {
-            let skip = name == ".git" || name == "node_modules";
-            if !skip {
-                find(&entry.path(), &path, agents || name == "agents", depth + 1, out)?;
+            // A dependency's own definitions are no agents of this repository; below `agents` every name counts.
+            let skip = name == ".git" || (!agents && name == "node_modules");
+            if skip || (link && !inside_agents) {
+                continue;
             }
+            if link && !stays(dir, &entry.path()) {
+                take(out, path)?;
+                continue;
+            }
+            find(&entry.path(), &path, inside_agents, seen, out)?;
         } else if agents && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("md")) {
-            if out.len() >= MAX_AGENTS {
-                return Err(std::io::Error::other(format!("more than {MAX_AGENTS} agent definitions")));
-            }
-            out.push(path);
+            take(out, path)?;
         }
     }
     Ok(())
+}
+
+fn take(out: &mut Vec<PathBuf>, path: PathBuf) -> std::io::Result<()> {
+    if out.len() >= MAX_AGENTS {
+        return Err(std::io::Error::other(format!("more than {MAX_AGENTS} agent definitions")));
+    }
+    out.push(path);
+    Ok(())
+}
+
+/// True when the directory a link leads to is near enough to be listed: not above the directory that holds the link.
+fn stays(dir: &Path, link: &Path) -> bool {
+    match (std::fs::canonicalize(dir), std::fs::canonicalize(link)) {
+        (Ok(dir), Ok(target)) => !dir.starts_with(target),
+        _ => false,
+    }
 }
 
 fn one(root: &std::fs::File, path: &Path) -> Audit {
@@ -144,15 +185,21 @@ fn one(root: &std::fs::File, path: &Path) -> Audit {
     let shown = mask::path(&path.to_string_lossy());
     let stem = path.file_stem().map(|s| mask::name(&s.to_string_lossy())).unwrap_or_default();
     let Content::Bytes(bytes) = read::beneath(root, path.as_os_str().as_bytes()) else {
-        return unreadable(shown, stem, "the file cannot be read");
+        return unreadable(shown, stem, "it cannot be read, or lies outside");
     };
     let document = frontmatter::read(&bytes);
-    match (document.malformed, document.heads.first().map(|h| h.inspect())) {
-        (Some(reason), _) => unreadable(shown, stem, reason),
-        (None, Some(Value::Object(head))) => score(shown, stem, head),
-        (None, None) => score(shown, stem, &Map::new()),
-        (None, Some(_)) => unreadable(shown, stem, "the frontmatter is no list of keys"),
+    if let Some(reason) = document.malformed {
+        return unreadable(shown, stem, reason);
     }
+    // When the client's readings of the head differ, the worse one counts.
+    let audits = document.heads.iter().map(|head| match head.inspect() {
+        Value::Object(head) => score(shown.clone(), stem.clone(), head),
+        Value::Null => score(shown.clone(), stem.clone(), &Map::new()),
+        _ => unreadable(shown.clone(), stem.clone(), "the frontmatter is no list of keys"),
+    });
+    audits
+        .max_by_key(|audit| audit.verdict)
+        .unwrap_or_else(|| score(shown.clone(), stem.clone(), &Map::new()))
 }
 
 /// What cannot be read counts as everything.
@@ -173,6 +220,19 @@ fn unreadable(path: String, name: String, reason: &str) -> Audit {
 /// Words of a description that say that the input was checked before the agent sees it.
 const CHECKED_INPUT: &[&str] =
     &["verified evidence", "validated", "confirmed", "schema-checked", "trusted input", "verified findings"];
+
+/// True when `words` stand in `description` as words, and no word before them turns them round.
+fn says(description: &str, words: &str) -> bool {
+    description.match_indices(words).any(|(at, _)| {
+        let before = description.get(..at).unwrap_or_default();
+        let after = description.get(at + words.len()..).unwrap_or_default();
+        let whole = !before.ends_with(|c: char| c.is_alphanumeric() || c == '-')
+            && !after.starts_with(|c: char| c.is_alphanumeric());
+        let last = before.split_whitespace().next_back().unwrap_or_default();
+        whole
+            && !matches!(last, "not" | "never" | "no" | "without" | "yet" | "be" | "isn't" | "aren't" | "un")
+    })
+}
 
 #[derive(Default)]
 struct Score {
@@ -246,14 +306,15 @@ fn tool(score: &mut Score, rule: &str, guarded: &BTreeSet<&'static str>, descrip
     match name {
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "TodoWrite" => {}
         "Read" | "Grep" | "Glob" | "LS" | "NotebookRead" => {
-            if CHECKED_INPUT.iter().any(|w| description.contains(w)) {
+            if CHECKED_INPUT.iter().any(|words| says(description, words)) {
                 score.reasons.push(format!("{name}: its description says that its input was checked before"));
             } else {
                 score.raise(A, format!("{name} reads files an outsider may have written"));
                 score.fix("hand it only inputs that were validated against a schema");
             }
         }
-        "Bash" | "PowerShell" | "Monitor" if narrowed || guarded.contains("Bash") => {
+        // The client does not enforce what `tools` says in parentheses after Bash (2.1.332); only a hook narrows it.
+        "Bash" | "PowerShell" | "Monitor" if guarded.contains("Bash") => {
             score.raise(A, format!("{name} shows the output of commands"));
             score.raise(C, format!("{name} runs allowlisted commands, which may reach other systems"));
         }
@@ -297,16 +358,48 @@ fn guarded_tools(head: &Map<String, Value>) -> BTreeSet<&'static str> {
         for hook in group.get("hooks").and_then(Value::as_array).into_iter().flatten() {
             let Value::Object(map) = hook else { continue };
             let line = super::rules::hooks::command_line(map);
-            let limits = |names: &[&str]| names.iter().any(|n| line.contains(n));
-            if matcher == "Bash" && limits(&["bash-allowlist", "bash-command-allowlist"]) {
-                found.insert("Bash");
-            }
-            if matcher == "WebFetch" && limits(&["webfetch-allowlist", "webfetch-domain-allowlist"]) {
-                found.insert("WebFetch");
-            }
+            match guard(&line) {
+                Some("Bash") if matcher == "Bash" => found.insert("Bash"),
+                Some("WebFetch") if matcher == "WebFetch" => found.insert("WebFetch"),
+                _ => false,
+            };
         }
     }
     found
+}
+
+/// Programs that run whatever they are given: an allowlist with one of them allows everything.
+const RUNS_ANYTHING: &[&str] = &[
+    "bash", "sh", "zsh", "dash", "env", "sudo", "xargs", "find", "python", "python3", "perl", "ruby", "node",
+    "awk", "ssh",
+];
+
+/// The tool that a hook's command line limits: `jess hook bash-allowlist …`, or RAPTOR's script of that name, alone
+/// or behind its interpreter, as one plain command.
+fn guard(line: &str) -> Option<&'static str> {
+    if line.contains([';', '|', '&', '#', '<', '>', '`', '\n']) || line.contains("$(") {
+        return None;
+    }
+    let mut words = line.split_whitespace().map(|w| w.trim_matches(['"', '\'']));
+    let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let mut first = base(words.next()?);
+    if matches!(first.as_str(), "python3" | "python" | "bash" | "sh") {
+        first = base(words.next()?);
+    }
+    let name = if first == "jess" {
+        if words.next() != Some("hook") {
+            return None;
+        }
+        words.next()?.to_owned()
+    } else {
+        first.trim_end_matches(".py").trim_end_matches(".sh").replace('_', "-")
+    };
+    let tool = match name.as_str() {
+        "bash-allowlist" | "bash-command-allowlist" => "Bash",
+        "webfetch-allowlist" | "webfetch-domain-allowlist" => "WebFetch",
+        _ => return None,
+    };
+    (tool != "Bash" || !words.any(|word| RUNS_ANYTHING.contains(&base(word).as_str()))).then_some(tool)
 }
 
 #[cfg(test)]
@@ -334,7 +427,35 @@ mod tests {
         };
         assert_eq!(verdict(hook("jess hook bash-allowlist 'git log'", "Bash")), Verdict::NeedsTightening);
         assert_eq!(verdict(hook("./check.sh", "Bash")), Verdict::NeedsHitl);
+        for fake in [
+            "true # jess hook bash-allowlist 'git log'",
+            "true; jess hook bash-allowlist 'git log'",
+            "echo jess hook bash-allowlist 'git log'",
+            "jess hook bash-allowlist bash",
+            "jess hook bash-allowlist '/bin/sh -c'",
+        ] {
+            assert_eq!(verdict(hook(fake, "Bash")), Verdict::NeedsHitl, "{fake}");
+        }
         assert_eq!(verdict(hook("jess hook bash-allowlist 'git log'", "Write")), Verdict::NeedsHitl);
+    }
+
+    #[test]
+    fn only_a_hook_narrows_the_shell() {
+        assert_eq!(verdict(json!({"tools": "Bash(git log:*), Read, WebFetch"})), Verdict::NeedsHitl);
+    }
+
+    #[test]
+    fn input_counts_as_checked_when_the_description_says_so_and_not_the_contrary() {
+        let read = |description: &str| verdict(json!({"tools": "Read", "description": description}));
+        assert_eq!(read("Works on validated input"), Verdict::Tight);
+        for text in [
+            "Works on unvalidated input",
+            "Reads unconfirmed reports",
+            "input that was not validated",
+            "non-validated input",
+        ] {
+            assert_eq!(read(text), Verdict::FloorSafe, "{text}");
+        }
     }
 
     #[test]

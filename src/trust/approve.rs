@@ -133,7 +133,7 @@ impl Approval {
             match now.get(path) {
                 None => changes.push(Change { path: mask::path(path), what: "removed", diff: Vec::new() }),
                 Some(after) if after.sha256 != before.sha256 => {
-                    let diff = diff(before.text.as_ref(), after.text.as_ref());
+                    let diff = diff(path, before.text.as_ref(), after.text.as_ref());
                     changes.push(Change { path: mask::path(path), what: "changed", diff });
                 }
                 Some(_) => {}
@@ -146,11 +146,17 @@ impl Approval {
     }
 }
 
-fn diff(before: Option<&RecordedText>, after: Option<&RecordedText>) -> Vec<String> {
+fn diff(path: &str, before: Option<&RecordedText>, after: Option<&RecordedText>) -> Vec<String> {
     let (Some(before), Some(after)) = (before, after) else { return Vec::new() };
     // Redacted first, so that a secret is cut whole and not line by line.
-    let clean = |text: &RecordedText| crate::gate::redact(&Untrusted::new(text.0.as_str()));
+    let clean = |text: &RecordedText| {
+        let text = crate::gate::redact(&Untrusted::new(text.0.as_str()));
+        if path.ends_with(".json") { mask::json_text(&text) } else { text }
+    };
     let (before, after) = (clean(before), clean(after));
+    if before == after {
+        return vec!["(only in what is masked here)".to_owned()];
+    }
     let diff = similar::TextDiff::configure().timeout(DIFF_TIME).diff_lines(&before, &after);
     diff.iter_all_changes()
         .filter(|change| change.tag() != similar::ChangeTag::Equal)

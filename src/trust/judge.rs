@@ -1,6 +1,7 @@
 //! From the bytes of one file to its findings.
 
 use super::limits::Spent;
+use super::place::Place;
 use super::read::{self, Content};
 use super::report::{Class, Report};
 use super::rules::{Sink, codeql, hooks, markdown, mcp, memory, other, plugin, settings, truthy};
@@ -12,6 +13,12 @@ use std::os::fd::BorrowedFd;
 
 /// Imports are followed this far, one file into the next. The client (2.1.332) stops at five.
 const MAX_IMPORT_DEPTH: usize = 5;
+
+/// Directories that the scripts of one command line are looked for in.
+const MAX_BASES: usize = 12;
+
+/// Paths that are tried as scripts in one check.
+const MAX_SCRIPTS: usize = 100_000;
 
 /// What a file is to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +73,16 @@ pub(super) struct Judge<'a> {
     boundary: BorrowedFd<'a>,
     /// How the boundary is written, seen from the target (`""`, `"../"`, …).
     up: String,
-    /// The target, relative to the boundary.
-    target: Vec<u8>,
+    /// The target, relative to the boundary; `None` for a boundary that does not hold it.
+    target: Option<Vec<u8>>,
+    /// Places that manifests name for definitions.
+    components: Vec<(Vec<u8>, Place)>,
     spent: Spent,
     imported: HashSet<String>,
-    /// Scripts whose hash was noted.
+    /// Paths that were tried as scripts.
     noted: HashSet<String>,
+    /// Those that are directories.
+    directories: HashSet<String>,
     /// Note the hashes of scripts too.
     evidence: bool,
 }
@@ -80,16 +91,31 @@ impl<'a> Judge<'a> {
     pub(super) fn new(
         boundary: BorrowedFd<'a>,
         up: String,
-        target: Vec<u8>,
+        target: Option<Vec<u8>>,
         evidence: bool,
         spent: Spent,
     ) -> Self {
-        Judge { boundary, up, target, spent, imported: HashSet::new(), noted: HashSet::new(), evidence }
+        Judge {
+            boundary,
+            up,
+            target,
+            components: Vec::new(),
+            spent,
+            imported: HashSet::new(),
+            noted: HashSet::new(),
+            directories: HashSet::new(),
+            evidence,
+        }
     }
 
     /// What the check has spent so far.
     pub(super) fn spent(&mut self) -> &mut Spent {
         &mut self.spent
+    }
+
+    /// The next place that a manifest names for definitions.
+    pub(super) fn take_component(&mut self) -> Option<(Vec<u8>, Place)> {
+        self.components.pop()
     }
 
     /// Takes the count along to another boundary; [`Judge::give_spent`] brings it back.
@@ -114,10 +140,10 @@ impl<'a> Judge<'a> {
 
     /// A path relative to the boundary, as seen from the target. Not yet safe to print.
     pub(super) fn shown(&self, path: &[u8]) -> String {
-        let inside = path.strip_prefix(self.target.as_slice()).and_then(|rest| match rest {
+        let inside = self.target.as_deref().and_then(|target| match path.strip_prefix(target)? {
             [] => Some(&b"."[..]),
             [b'/', rest @ ..] => Some(rest),
-            rest if self.target.is_empty() => Some(rest),
+            rest if target.is_empty() => Some(rest),
             _ => None,
         });
         match inside {
@@ -165,41 +191,63 @@ impl<'a> Judge<'a> {
 
     /// Notes the hashes of the repository's files that command lines name.
     fn scripts(&mut self, report: &mut Report, path: &[u8], commands: &[String]) {
-        let project = String::from_utf8_lossy(&self.target).into_owned();
+        let project = String::from_utf8_lossy(self.target.as_deref().unwrap_or_default()).into_owned();
         let beside = String::from_utf8_lossy(path).into_owned();
         let beside = beside.rsplit_once('/').map_or("", |(dir, _)| dir).to_owned();
         for command in commands {
+            // `cd tools && ./x.sh`: a directory that the command names is a place to look in as well.
+            let mut bases =
+                vec![project.clone(), beside.clone(), beside.trim_end_matches(".claude").to_owned()];
             let words = command.split(|c: char| c.is_whitespace() || "\"'`;&|()<>={},".contains(c));
             for word in words.filter(|w| !w.is_empty()) {
                 let word = word
                     .trim_start_matches("$CLAUDE_PROJECT_DIR/")
                     .trim_start_matches("$CLAUDE_PLUGIN_ROOT/")
-                    .trim_start_matches('/');
-                for base in [project.as_str(), beside.as_str(), beside.trim_end_matches(".claude")] {
-                    let memory::Import::Inside(found) = memory::resolve(base, word) else { continue };
-                    if found.is_empty() || self.spent.over() || !self.noted.insert(found.clone()) {
-                        continue;
-                    }
-                    self.spent.file(0);
-                    match read::beneath(self.boundary, found.as_bytes()) {
-                        Content::Bytes(bytes) => {
-                            self.spent.bytes(bytes.inspect().len());
-                            report.see(&self.shown(found.as_bytes()), bytes.inspect());
+                    .trim_start_matches('/')
+                    .trim_end_matches([':', '*']);
+                for base in bases.clone() {
+                    let memory::Import::Inside(found) = memory::resolve(&base, word) else { continue };
+                    // Run-times add these endings by themselves.
+                    for ending in ["", ".js", ".mjs", ".cjs", ".ts", ".py", ".sh"] {
+                        if self.script(report, &format!("{found}{ending}")) && bases.len() < MAX_BASES {
+                            bases.push(found.clone());
                         }
-                        Content::TooLarge => {
-                            let mut sink = Sink::default();
-                            sink.block(
-                                Class::LimitReached,
-                                "cannot be approved",
-                                "a script larger than the limit",
-                            );
-                            report.add(&self.shown(found.as_bytes()), sink.into_findings());
-                        }
-                        _ => {}
                     }
                 }
             }
         }
+    }
+
+    /// Notes the hash of one script. True when the path is a directory.
+    fn script(&mut self, report: &mut Report, path: &str) -> bool {
+        if self.directories.contains(path) {
+            return true;
+        }
+        if path.is_empty() || self.spent.over() || !self.noted.insert(path.to_owned()) {
+            return false;
+        }
+        if self.noted.len() > MAX_SCRIPTS {
+            if self.noted.len() == MAX_SCRIPTS + 1 {
+                let mut sink = Sink::default();
+                sink.block(Class::LimitReached, "cannot be approved", "commands with too many words");
+                report.add(".", sink.into_findings());
+            }
+            return false;
+        }
+        match read::beneath(self.boundary, path.as_bytes()) {
+            Content::Bytes(bytes) => {
+                self.spent.file(bytes.inspect().len());
+                report.see(&self.shown(path.as_bytes()), bytes.inspect());
+            }
+            Content::TooLarge => {
+                let mut sink = Sink::default();
+                sink.block(Class::LimitReached, "cannot be approved", "a script larger than the limit");
+                report.add(&self.shown(path.as_bytes()), sink.into_findings());
+            }
+            Content::Special("directory") => return self.directories.insert(path.to_owned()),
+            _ => {}
+        }
+        false
     }
 
     fn bytes(
@@ -247,9 +295,16 @@ impl<'a> Judge<'a> {
             Kind::Command => {
                 let document = frontmatter::read(bytes);
                 markdown::check(sink, markdown::Kind::Command, &document);
-                self.imports(report, path, &document.body, sink, 0);
+                self.imports(report, path, &document.text, sink, 0);
+                // `@$ARGUMENTS/etc/passwd` is an import of /etc/passwd when the command is given no arguments.
+                for text in markdown::without_placeholders(document.text.inspect()) {
+                    self.imports(report, path, &Untrusted::new(text), sink, 0);
+                }
             }
             Kind::Memory => {
+                if frontmatter::utf16(bytes.inspect()) {
+                    sink.unreadable("UTF-16 text");
+                }
                 let text = Untrusted::new(frontmatter::decode(bytes.inspect()));
                 self.imports(report, path, &text, sink, 0);
             }
@@ -264,7 +319,7 @@ impl<'a> Judge<'a> {
         let plugin = manifest.rsplitn(3, '/').nth(2).unwrap_or("").to_owned();
         for (part, name) in parts {
             let memory::Import::Inside(path) = memory::resolve(&plugin, name) else { continue };
-            if !self.imported.insert(path.clone()) {
+            if !self.imported.insert(format!("{part:?} {path}")) {
                 continue;
             }
             let kind = match part {
@@ -272,6 +327,22 @@ impl<'a> Judge<'a> {
                 plugin::Part::Mcp => Kind::PluginMcp,
                 plugin::Part::Lsp => Kind::Lsp,
                 plugin::Part::Monitors => Kind::Monitors,
+                plugin::Part::Commands => {
+                    self.components.push((path.into_bytes(), Place::Commands));
+                    continue;
+                }
+                plugin::Part::Agents => {
+                    self.components.push((path.into_bytes(), Place::Agents));
+                    continue;
+                }
+                plugin::Part::Skills => {
+                    self.components.push((path.into_bytes(), Place::Skills));
+                    continue;
+                }
+                plugin::Part::Styles => {
+                    self.components.push((path.into_bytes(), Place::Styles));
+                    continue;
+                }
             };
             let content = read::beneath(self.boundary, path.as_bytes());
             self.content(report, path.as_bytes(), kind, content);

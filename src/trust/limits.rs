@@ -7,8 +7,8 @@ pub const MAX_ENTRIES: usize = 1_000_000;
 pub const MAX_DEPTH: usize = 128;
 /// Configuration files read, with what they import and name.
 pub const MAX_FILES: usize = 20_000;
-/// Bytes read from all configuration files together (256 MiB).
-pub const MAX_TOTAL_BYTES: u64 = 256 << 20;
+/// Bytes read from all configuration files together (32 MiB).
+pub const MAX_TOTAL_BYTES: u64 = 32 << 20;
 
 /// The limits of one check. A test makes them small; everything else uses the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

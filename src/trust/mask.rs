@@ -3,6 +3,7 @@
 use crate::sanitise::for_terminal;
 use crate::untrusted::Untrusted;
 use serde_json::Value;
+use std::sync::LazyLock;
 
 /// Characters of a masked value that stay readable.
 const KEEP: usize = 8;
@@ -15,19 +16,46 @@ const TARGET: usize = 120;
 /// Longest printed path, in characters.
 const PATH: usize = 400;
 
+/// `text` without credentials that are recognised by their shape.
+fn without_tokens(text: &str) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    for hit in crate::gate::secrets::find(text) {
+        if let Some(before) = text.get(at..hit.start) {
+            out.push_str(before);
+            out.push_str("***");
+            at = hit.end;
+        }
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// A JSON document's text with its string values masked as a report masks them; keys stay.
+pub fn json_text(text: &str) -> String {
+    static STRING: LazyLock<Option<regex::Regex>> =
+        LazyLock::new(|| regex::Regex::new(r#""((?:[^"\\\n]|\\.)*)"(\s*:)?"#).ok());
+    let Some(pattern) = LazyLock::force(&STRING) else { return String::new() };
+    let masked = pattern.replace_all(text, |hit: &regex::Captures<'_>| match hit.get(2) {
+        Some(_) => hit.get(0).map_or(String::new(), |m| m.as_str().to_owned()),
+        None => format!("\"{}\"", secret(hit.get(1).map_or("", |m| m.as_str()))),
+    });
+    masked.into_owned()
+}
+
 /// A key, server or event name.
 pub fn name(text: &str) -> String {
-    for_terminal(&Untrusted::new(text), NAME)
+    for_terminal(&Untrusted::new(without_tokens(text)), NAME)
 }
 
 /// A value that holds no secret (a mode, a boolean, a shape).
 pub fn plain(text: &str) -> String {
-    for_terminal(&Untrusted::new(text), VALUE)
+    for_terminal(&Untrusted::new(without_tokens(text)), VALUE)
 }
 
 /// A link's target.
 pub fn target(text: &str) -> String {
-    for_terminal(&Untrusted::new(text), TARGET)
+    for_terminal(&Untrusted::new(without_tokens(text)), TARGET)
 }
 
 /// A path in a report.
@@ -102,6 +130,24 @@ mod tests {
     fn a_url_keeps_scheme_and_host_alone() {
         assert_eq!(url("https://u:p@h.example/a?t=1"), "https://h.example/*** (27 chars)");
         assert_eq!(url("x-secret-token-in-it"), "x-secret*** (20 chars)");
+    }
+
+    #[test]
+    fn a_token_is_cut_wherever_it_stands() {
+        let token = concat!("ghp_", "0123456789abcdefghijABCDEFGHIJ012345");
+        for shown in [plain(token), name(token), target(&format!("x/{token}/y"))] {
+            assert!(shown.contains("***") && !shown.contains("0123456789"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_documents_values_are_masked_and_its_keys_are_not() {
+        assert_eq!(
+            json_text(
+                "{\"env\": {\"KEY\": \"plain-value-111\"}, \"l\": [\"curl -u bob:hunter2\"], \"n\": 1}"
+            ),
+            "{\"env\": {\"KEY\": \"plain-va*** (15 chars)\"}, \"l\": [\"curl -u *** (19 chars)\"], \"n\": 1}"
+        );
     }
 
     #[test]

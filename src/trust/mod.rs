@@ -14,11 +14,13 @@
 //! | configuration files read | [`limits::MAX_FILES`] | blocks |
 //! | bytes read from them together | [`limits::MAX_TOTAL_BYTES`] | blocks |
 //! | bytes of one file | [`read::MAX_BYTES`] | blocks |
+//! | bytes of a head or a YAML file | [`yaml::MAX_BYTES`] | blocks |
 //! | nesting of one document | [`json::MAX_DEPTH`] | blocks |
 //! | findings kept | [`report::MAX_FINDINGS`] | the rest are counted; they still block |
 
 pub mod agents;
 pub mod approve;
+mod around;
 pub mod frontmatter;
 #[doc(hidden)]
 pub mod fuzz;
@@ -26,6 +28,7 @@ pub mod json;
 mod judge;
 pub mod limits;
 pub mod mask;
+mod place;
 pub mod program;
 pub mod read;
 pub mod report;

@@ -1,10 +1,12 @@
 //! Finds the configuration files, by descriptor: every directory and file is opened relative to one already open, and
 //! no link is followed on the way.
 
+use super::around::{self, Git};
 use super::judge::{Judge, Kind};
 use super::limits::{Limits, Spent};
+use super::place::{Place, child_place, directory_matters, file_kind, plugin_root};
 use super::report::{Class, Report};
-use super::rules::{Sink, other};
+use super::rules::Sink;
 use super::{Error, Options, mask, read};
 use crate::untrusted::Untrusted;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
@@ -13,37 +15,11 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// Parents looked at above the target.
-const MAX_PARENTS: usize = 128;
-
-const DIRECTORY: OFlags = OFlags::RDONLY
+pub(super) const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK);
-
-/// What a directory is to the client, which decides what the names in it mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Any directory.
-    Plain,
-    /// `.claude`
-    Claude,
-    /// `.claude-plugin`
-    PluginMeta,
-    /// `hooks` in a plugin
-    PluginHooks,
-    /// `monitors` in a plugin
-    PluginMonitors,
-    /// `agents`, `commands`, `skills`, `rules`, `output-styles`, and what is below them
-    Agents,
-    Commands,
-    Skills,
-    Rules,
-    Styles,
-    /// The rest of `.claude`, where only nested `.claude` directories matter.
-    Inert,
-}
 
 struct Frame {
     dir: Dir,
@@ -70,9 +46,8 @@ pub(super) fn run_within(repo: &Path, options: &Options, limits: Limits) -> Resu
     })?;
     let io = |errno: Errno| Error::Io { path: shown.clone(), source: errno.into() };
     let mut report = Report::new(&repo.to_string_lossy());
-    let parents = if options.parents { parents(&target, options).map_err(io)? } else { Vec::new() };
-    // The repository the target lies in bounds what its files may reach; without one, the target does.
-    let root_up = std::iter::once(&target).chain(parents.iter().map(|p| &p.fd)).position(has_git);
+    let parents = if options.parents { around::parents(&target, options).map_err(io)? } else { Vec::new() };
+    let (root_up, mains) = repository(&target, &parents, &mut report);
     let boundary = match root_up {
         Some(up) if up > 0 => parents.get(up - 1).map_or(&target, |p| &p.fd),
         _ => &target,
@@ -85,7 +60,7 @@ pub(super) fn run_within(repo: &Path, options: &Options, limits: Limits) -> Resu
         judge: Judge::new(
             boundary.as_fd(),
             "../".repeat(root_up.unwrap_or(0)),
-            prefix.clone(),
+            Some(prefix.clone()),
             options.evidence,
             Spent::new(limits),
         ),
@@ -102,73 +77,64 @@ pub(super) fn run_within(repo: &Path, options: &Options, limits: Limits) -> Resu
                 parents.iter().take(root_up.unwrap_or(0)).rev().take(below).map(|p| p.child.as_slice());
             walk.parent(&parent.fd, path.collect::<Vec<_>>().join(&b'/'), true)?;
         } else {
-            let mut outer = Walk {
-                judge: Judge::new(
-                    parent.fd.as_fd(),
-                    "../".repeat(up),
-                    Vec::new(),
-                    options.evidence,
-                    walk.judge.take_spent(),
-                ),
-                report: &mut *walk.report,
-                followed: HashSet::new(),
-            };
-            outer.parent(&parent.fd, Vec::new(), root_up.is_none())?;
-            let spent = outer.judge.take_spent();
-            walk.judge.give_spent(spent);
+            walk.elsewhere(&parent.fd, "../".repeat(up), root_up.is_none())?;
+        }
+    }
+    // A main worktree is read as if it were a parent; the target itself and the operator's home have been dealt with.
+    let home = parents.iter().find(|p| p.home);
+    for main in mains {
+        if !around::same(&main, &target) && !home.is_some_and(|h| around::same(&h.fd, &main)) {
+            walk.elsewhere(&main, "(main worktree)/".to_owned(), true)?;
         }
     }
     walk.limit();
     Ok(report)
 }
 
-struct Parent {
-    fd: OwnedFd,
-    /// The name of the directory below, on the way to the target.
-    child: Vec<u8>,
-    /// The operator's home directory.
-    home: bool,
-}
-
-/// The directories above `target`, nearest first, by `..` from its descriptor.
-fn parents(target: &OwnedFd, options: &Options) -> Result<Vec<Parent>, Errno> {
-    let home = options.home.as_deref().and_then(|h| rustix::fs::stat(h).ok()).map(|s| (s.st_dev, s.st_ino));
-    let path = rustix::fs::readlinkat(rustix::fs::CWD, proc_path(target), Vec::new())?;
-    let mut names: Vec<Vec<u8>> =
-        path.as_bytes().split(|b| *b == b'/').filter(|n| !n.is_empty()).map(<[u8]>::to_vec).collect();
-    let mut found: Vec<Parent> = Vec::new();
-    let mut here = rustix::fs::fstat(target)?;
-    for _ in 0..MAX_PARENTS {
-        let below = found.last().map_or(target.as_fd(), |p: &Parent| p.fd.as_fd());
-        let fd = rustix::fs::openat(below, "..", DIRECTORY, Mode::empty())?;
-        let stat = rustix::fs::fstat(&fd)?;
-        if (stat.st_dev, stat.st_ino) == (here.st_dev, here.st_ino) {
-            return Ok(found);
+/// How many directories above the target its repository is, and the main worktrees it may belong to.
+fn repository(
+    target: &OwnedFd,
+    parents: &[around::Parent],
+    report: &mut Report,
+) -> (Option<usize>, Vec<OwnedFd>) {
+    for (up, dir) in std::iter::once(target).chain(parents.iter().map(|p| &p.fd)).enumerate() {
+        match around::git(dir) {
+            Git::Absent => {}
+            Git::Repository => return (Some(up), Vec::new()),
+            Git::Linked(mains) => return (Some(up), mains),
+            // A reader that does not take it for a repository goes on above, so that is read as well.
+            Git::Odd(reason) => {
+                let mut sink = Sink::default();
+                sink.unreadable(reason);
+                report.add(&format!("{}.git", "../".repeat(up)), sink.into_findings());
+            }
         }
-        let child = names.pop().unwrap_or_default();
-        found.push(Parent { home: home == Some((stat.st_dev, stat.st_ino)), fd, child });
-        here = stat;
     }
-    Err(Errno::NAMETOOLONG)
-}
-
-fn proc_path(fd: &OwnedFd) -> String {
-    use std::os::fd::AsRawFd as _;
-    format!("/proc/self/fd/{}", fd.as_raw_fd())
-}
-
-fn has_git(fd: &OwnedFd) -> bool {
-    rustix::fs::statat(fd, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    (None, Vec::new())
 }
 
 struct Walk<'a> {
     judge: Judge<'a>,
     report: &'a mut Report,
     /// Directories that were entered through a link, so that a loop ends.
-    followed: HashSet<(u64, u64)>,
+    followed: HashSet<(u64, u64, Place)>,
 }
 
 impl Walk<'_> {
+    /// The configuration directly in a directory that is not part of the target; `shown` is how it is written.
+    fn elsewhere(&mut self, fd: &OwnedFd, shown: String, settings: bool) -> Result<(), Error> {
+        let evidence = self.judge.wants_evidence();
+        let mut outer = Walk {
+            judge: Judge::new(fd.as_fd(), shown, None, evidence, self.judge.take_spent()),
+            report: &mut *self.report,
+            followed: HashSet::new(),
+        };
+        let done = outer.parent(fd, Vec::new(), settings);
+        let spent = outer.judge.take_spent();
+        self.judge.give_spent(spent);
+        done
+    }
+
     /// The configuration directly in one parent directory.
     fn parent(&mut self, fd: &OwnedFd, path: Vec<u8>, settings: bool) -> Result<(), Error> {
         if self.limit() {
@@ -199,13 +165,27 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Everything below one directory.
+    /// Everything below one directory, and the components that manifests in it name elsewhere.
     fn tree(&mut self, fd: &OwnedFd, path: Vec<u8>, place: Place) -> Result<(), Error> {
+        self.below(fd, path, place)?;
+        while let Some((path, place)) = self.judge.take_component() {
+            if let Some(frame) = self.follow(&path, place, &Untrusted::new(String::new())) {
+                self.frames(vec![frame])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn below(&mut self, fd: &OwnedFd, path: Vec<u8>, place: Place) -> Result<(), Error> {
         let mut stack: Vec<Frame> = Vec::new();
         match Dir::read_from(fd) {
             Ok(dir) => stack.push(Frame { plugin: plugin_root(fd.as_fd(), place), dir, path, place }),
             Err(errno) => self.unreadable(&path, errno),
         }
+        self.frames(stack)
+    }
+
+    fn frames(&mut self, mut stack: Vec<Frame>) -> Result<(), Error> {
         loop {
             if self.limit() {
                 return Ok(());
@@ -324,13 +304,14 @@ impl Walk<'_> {
                 }
                 return None;
             }
+            Err(Errno::NOENT) if target.inspect().is_empty() => return None,
             Err(_) => {
                 self.outside(path, target);
                 return None;
             }
         };
         let stat = rustix::fs::fstat(&opened).ok()?;
-        if !self.followed.insert((stat.st_dev, stat.st_ino)) {
+        if !self.followed.insert((stat.st_dev, stat.st_ino, place)) {
             return None;
         }
         let dir = Dir::new(opened).ok()?;
@@ -393,7 +374,7 @@ impl Walk<'_> {
     }
 }
 
-fn join(parent: &[u8], name: &[u8]) -> Vec<u8> {
+pub(super) fn join(parent: &[u8], name: &[u8]) -> Vec<u8> {
     if parent.is_empty() { name.to_vec() } else { [parent, b"/", name].concat() }
 }
 
@@ -402,97 +383,4 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
         Some(at) => (path.get(..at).unwrap_or_default(), path.get(at + 1..).unwrap_or_default()),
         None => (&[], path),
     }
-}
-
-/// True when a directory holds `.claude-plugin`, which makes it a plugin or a marketplace.
-fn plugin_root(fd: BorrowedFd<'_>, place: Place) -> bool {
-    matches!(place, Place::Plain | Place::Skills | Place::Inert)
-        && rustix::fs::statat(fd, ".claude-plugin", AtFlags::SYMLINK_NOFOLLOW).is_ok()
-}
-
-fn child_place(place: Place, plugin: bool, name: &[u8]) -> Place {
-    match (place, name) {
-        // Copies of the repository live below .claude/worktrees; they are repositories of their own.
-        (_, b".claude") => Place::Claude,
-        (_, b".claude-plugin") => Place::PluginMeta,
-        (Place::Claude, b"agents") => Place::Agents,
-        (Place::Claude, b"commands") => Place::Commands,
-        (Place::Claude, b"skills") => Place::Skills,
-        (Place::Claude, b"rules") => Place::Rules,
-        (Place::Claude, b"output-styles") => Place::Styles,
-        (Place::Claude, b"worktrees") => Place::Plain,
-        (Place::Claude, _) => Place::Inert,
-        (_, b"agents") if plugin => Place::Agents,
-        (_, b"commands") if plugin => Place::Commands,
-        (_, b"skills") if plugin => Place::Skills,
-        (_, b"output-styles") if plugin => Place::Styles,
-        (_, b"hooks") if plugin => Place::PluginHooks,
-        (_, b"monitors") if plugin => Place::PluginMonitors,
-        (Place::PluginMeta | Place::PluginHooks | Place::PluginMonitors, _) => Place::Plain,
-        (place, _) => place,
-    }
-}
-
-/// True for the name of a directory whose replacement by a link must not go unseen.
-fn directory_matters(place: Place, plugin: bool, name: &[u8]) -> bool {
-    let child = child_place(place, plugin, name);
-    child != place && child != Place::Inert && child != Place::Plain
-        || matches!(place, Place::Agents | Place::Commands | Place::Skills | Place::Rules | Place::Styles)
-}
-
-/// What the client takes the file `name` in a directory of kind `place` for.
-fn file_kind(place: Place, plugin: bool, name: &[u8], parent: &[u8]) -> Option<Kind> {
-    let markdown =
-        name.len() > 3 && name.get(name.len() - 3..).is_some_and(|e| e.eq_ignore_ascii_case(b".md"));
-    let by_place = match place {
-        Place::Claude => match name {
-            b"settings.json" | b"settings.local.json" => Some(Kind::Settings),
-            b"CLAUDE.md" | b"CLAUDE.local.md" => Some(Kind::Memory),
-            b"scheduled_tasks.json" => Some(Kind::Schedule),
-            _ => None,
-        },
-        Place::PluginMeta => match name {
-            b"plugin.json" => Some(Kind::Manifest),
-            b"marketplace.json" => Some(Kind::Marketplace),
-            _ => None,
-        },
-        Place::PluginHooks if name == b"hooks.json" => Some(Kind::Hooks),
-        Place::PluginMonitors if name == b"monitors.json" => Some(Kind::Monitors),
-        Place::Agents if markdown => Some(Kind::Agent),
-        Place::Commands if markdown => Some(Kind::Command),
-        Place::Skills if name.eq_ignore_ascii_case(b"SKILL.md") => Some(Kind::Skill),
-        Place::Styles if markdown => Some(Kind::Style),
-        Place::Rules if markdown => Some(Kind::Memory),
-        _ => None,
-    };
-    by_place.or_else(|| match name {
-        b".mcp.json" if plugin => Some(Kind::PluginMcp),
-        b".mcp.json" => Some(Kind::Mcp),
-        b".lsp.json" if plugin => Some(Kind::Lsp),
-        b"monitors.json" if plugin => Some(Kind::Monitors),
-        b"settings.json" if plugin => Some(Kind::Settings),
-        b"hooks.json" if parent == b"hooks" || parent.ends_with(b"/hooks") => Some(Kind::MaybeHooks),
-        b"CLAUDE.md" | b"CLAUDE.local.md" | b"AGENTS.md" | b"AGENTS.local.md" | b"AGENTS.override.md" => {
-            Some(Kind::Memory)
-        }
-        b"qlpack.yml" | b"qlpack.yaml" | b"codeql-pack.yml" | b"codeql-pack.yaml" => Some(Kind::CodeQlPack),
-        b"codeql-config.yml" | b"codeql-config.yaml"
-            if parent == b".github/codeql" || parent.ends_with(b"/.github/codeql") =>
-        {
-            Some(Kind::CodeQlConfig)
-        }
-        _ => interesting(name, parent).map(Kind::Other),
-    })
-}
-
-/// The other agents' files. Most names in a repository are none, so the first byte and the parent decide quickly.
-fn interesting(name: &[u8], parent: &[u8]) -> Option<&'static str> {
-    let base = parent.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    let dotted = name.starts_with(b".")
-        || base.starts_with(b".")
-        || matches!(base, b"rules" | b"instructions")
-        || matches!(base, b"prompts" | b"agents" | b"settings")
-        || parent.windows(14).any(|w| w == b".devcontainer/");
-    let named = matches!(name, b"GEMINI.md" | b"WARP.md" | b"opencode.json" | b"opencode.jsonc");
-    if dotted || named { other::label(&join(parent, name)) } else { None }
 }

@@ -1,7 +1,8 @@
 //! YAML to a JSON value, bounded: frontmatter, CodeQL packs.
 //!
 //! The parser yields events, so nothing expands: an alias is an error, and with it every "billion laughs" document.
-//! A duplicate key, a key that is no scalar, a second document and nesting beyond [`MAX_DEPTH`] are errors too.
+//! A duplicate key, a merge key, a key that is no scalar, a second document, nesting beyond [`MAX_DEPTH`] and text
+//! beyond [`MAX_BYTES`] are errors too.
 
 use crate::untrusted::Untrusted;
 use saphyr_parser::{Event, Parser, ScalarStyle};
@@ -9,6 +10,10 @@ use serde_json::{Map, Value};
 
 /// The deepest nesting that is read.
 pub const MAX_DEPTH: usize = 64;
+
+/// The longest text that is read, in bytes. The parser can hold some two hundred times as much while it looks for the
+/// end of a key.
+pub const MAX_BYTES: usize = 65_536;
 
 /// The most events that are read; a file of [`super::read::MAX_BYTES`] cannot hold many more useful ones.
 pub const MAX_EVENTS: usize = 200_000;
@@ -24,6 +29,9 @@ enum Open {
 /// What is wrong, in words that hold nothing of the document.
 pub fn parse(text: &Untrusted<impl AsRef<str>>) -> Result<Untrusted<Value>, &'static str> {
     let text = text.inspect().as_ref();
+    if text.len() > MAX_BYTES {
+        return Err("larger than 64 KiB");
+    }
     let mut stack: Vec<Open> = Vec::new();
     let mut root: Option<Value> = None;
     let mut documents = 0;
@@ -65,6 +73,8 @@ pub fn parse(text: &Untrusted<impl AsRef<str>>) -> Result<Untrusted<Value>, &'st
                 Some(Open::List(items)) => items.push(value),
                 Some(Open::Map(map, key)) => match key.take() {
                     None => *key = Some(key_text(value)?),
+                    // Some readers merge what follows into the map, others do not.
+                    Some(key) if key == "<<" => return Err("merge key"),
                     Some(key) => {
                         if map.insert(key, value).is_some() {
                             return Err("duplicate key");
@@ -131,6 +141,9 @@ mod tests {
     fn aliases_duplicates_and_depth_are_errors() {
         assert_eq!(read("a: &x [1]\nb: *x\n"), Err("alias"));
         assert_eq!(read("a: 1\na: 2\n"), Err("duplicate key"));
+        assert_eq!(read("<<: {a: 1}\n"), Err("merge key"));
+        assert!(read(&"#".repeat(MAX_BYTES)).is_ok());
+        assert_eq!(read(&"#".repeat(MAX_BYTES + 1)), Err("larger than 64 KiB"));
         assert_eq!(read("? [a]\n: b\n"), Err("a key that is no scalar"));
         assert_eq!(read("a: 1\n---\nb: 2\n"), Err("more than one document"));
         assert!(read(&"[".repeat(MAX_DEPTH + 1)).is_err());

@@ -74,7 +74,7 @@ const FILES: &[(&str, &str)] = &[
     (".claude/agents/r.md", "---\nname: r\ntools:\n  - Read\n  - Edit\npermissionMode: default\nskills: [a, b]\nmemory: project\n---\n"),
     (".claude/commands/c.md", "---\ndescription: Commit\nargument-hint: '[message]'\nallowed-tools: Bash(git add:*), Bash(git status:*), Bash(git commit:*)\n---\nCommit $ARGUMENTS.\n"),
     (".claude/commands/c.md", "Fix issue #$1!\n\n1. Run `gh issue view $1`\n2. Wow! `code` follows\n"),
-    (".claude/skills/s/SKILL.md", "---\nname: s\ndescription: Does it\nallowed-tools: Read, Write, Edit\nlicense: MIT\nmetadata: {version: '1'}\n---\nRun `python scripts/x.py`.\n"),
+    (".claude/skills/s/SKILL.md", "---\nname: s\ndescription: Does it\nallowed-tools: Read, Grep, Edit(docs/**)\nlicense: MIT\nmetadata: {version: '1'}\n---\nRun `python scripts/x.py`.\n"),
     (".claude/output-styles/o.md", "---\nname: Terse\ndescription: Short\nkeep-coding-instructions: true\n---\nBe short.\n"),
     (".claude/rules/ts.md", "---\npaths: 'src/**/*.ts'\n---\nUse strict mode.\n"),
     (".claude/hooks/format.sh", "#!/bin/sh\nexec prettier --write \"$1\"\n"),

@@ -6,6 +6,7 @@ mod agents;
 mod approve;
 mod benign;
 mod command;
+mod elsewhere;
 mod files;
 mod hostile;
 mod rules;

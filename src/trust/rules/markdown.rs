@@ -35,8 +35,35 @@ pub fn check(sink: &mut Sink, kind: Kind, document: &Document) {
         }
     }
     if matches!(kind, Kind::Command | Kind::Skill) {
-        shell_in_body(sink, &document.body);
+        shell_in_body(sink, &document.text);
     }
+}
+
+/// Judges a command that a manifest holds inline: its metadata and its text.
+pub fn check_inline(sink: &mut Sink, map: &Map<String, Value>) {
+    check_head(sink, map);
+    if let Some(text) = map.get("content").and_then(Value::as_str) {
+        check(sink, Kind::Command, &crate::trust::frontmatter::read(&Untrusted::new(text)));
+    }
+}
+
+/// `text` as it may be once the client has put arguments in: every placeholder that may be empty is gone.
+///
+/// An argument put in can complete the next placeholder, so this is repeated; each round is linear.
+pub fn without_placeholders(text: &str) -> Vec<String> {
+    let mut rounds: Vec<String> = Vec::new();
+    if let Some(pattern) = LazyLock::force(&PLACEHOLDER) {
+        while rounds.len() < MAX_ROUNDS {
+            let from = rounds.last().map_or(text, String::as_str);
+            let next = pattern.replace_all(from, "");
+            if next.len() == from.len() {
+                break;
+            }
+            let next = next.into_owned();
+            rounds.push(next);
+        }
+    }
+    rounds
 }
 
 fn check_head(sink: &mut Sink, map: &Map<String, Value>) {
@@ -73,8 +100,15 @@ fn inline_servers(sink: &mut Sink, value: &Value) {
 /// Tools a command or skill may use without asking.
 fn grants(sink: &mut Sink, value: &Value) {
     for rule in tool_rules(value) {
+        sink.names_scripts(&Value::from(rule.as_str()));
         if let Some(why) = wide_grant(&rule) {
             sink.block(Class::WidensPermissions, format!("allowed-tools ({why})"), mask::plain(&rule));
+        } else if matches!(rule.as_str(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit") {
+            sink.info(
+                Class::WidensPermissions,
+                "allowed-tools (writes any file without asking)",
+                mask::plain(&rule),
+            );
         }
     }
     if matches!(value, Value::Object(_) | Value::Bool(true) | Value::Number(_)) {
@@ -124,6 +158,12 @@ fn wide_grant(rule: &str) -> Option<&'static str> {
             Some(prefix) if prefix.trim_matches([':', '*', ' ']).is_empty() => Some("every command"),
             Some(_) => Some("a command that can run anything"),
         },
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" if argument.is_some_and(leaves_tree) => {
+            Some("writes anywhere without asking")
+        }
+        "Read" | "Glob" | "Grep" if argument.is_some_and(leaves_tree) => {
+            Some("reads anywhere without asking")
+        }
         "WebFetch" => Some("sends requests without asking"),
         name if name.starts_with("mcp__") && name.contains('*') => Some("every tool of a server"),
         name if name.contains('*') => Some("every tool"),
@@ -131,12 +171,24 @@ fn wide_grant(rule: &str) -> Option<&'static str> {
     }
 }
 
+/// True for a path pattern that reaches out of the directory it is used in.
+fn leaves_tree(pattern: &str) -> bool {
+    pattern.is_empty()
+        || pattern.starts_with(['/', '~', '$', '\\'])
+        || pattern.split(['/', '\\']).any(|part| part == "..")
+}
+
 /// Command prefixes that only look, or only touch the index of the repository's own version control.
 fn harmless_prefix(prefix: &str) -> bool {
     if prefix.contains([';', '&', '|', '`', '$', '<', '>', '\n']) {
         return false;
     }
-    let words: Vec<&str> = prefix.trim_end_matches([':', '*']).split_whitespace().collect();
+    // Without a boundary `git diff*` is also `git difftool`.
+    let whole = prefix.strip_suffix(":*").or_else(|| prefix.strip_suffix(" *")).unwrap_or(prefix);
+    if whole.contains('*') {
+        return false;
+    }
+    let words: Vec<&str> = whole.split_whitespace().collect();
     match words.as_slice() {
         ["git", verb, ..] => [
             "status",
@@ -175,23 +227,38 @@ fn harmless_prefix(prefix: &str) -> bool {
 }
 
 /// Shell that the client runs while it expands a command or skill, before the model sees anything and without
-/// PreToolUse: `` !`cmd` `` after white space or at a line's start, and a fence opened with `` ```! ``.
-fn shell_in_body(sink: &mut Sink, body: &Untrusted<String>) {
-    let inline = LazyLock::force(&INLINE);
-    let fence = LazyLock::force(&FENCE);
-    for pattern in [inline, fence].into_iter().flatten() {
-        for hit in pattern.captures_iter(body.inspect()).take(20) {
-            let command = hit.get(1).map_or("", |m| m.as_str().trim());
-            sink.block(Class::RunsCommand, "shell in the body", mask::secret(command));
+/// PreToolUse: `` !`cmd` `` after white space or at a line's start, and a fence opened with `` ```! ``. Arguments are
+/// put in first, so `` !$x`cmd` `` is one too.
+fn shell_in_body(sink: &mut Sink, text: &Untrusted<String>) {
+    let (Some(inline), Some(fence), Some(_)) =
+        (LazyLock::force(&INLINE), LazyLock::force(&FENCE), LazyLock::force(&PLACEHOLDER))
+    else {
+        return sink.unreadable("the pattern for shell in a body is broken");
+    };
+    let expanded = without_placeholders(text.inspect());
+    let mut seen = std::collections::HashSet::new();
+    for text in std::iter::once(text.inspect()).chain(&expanded) {
+        for pattern in [inline, fence] {
+            for hit in pattern.captures_iter(text).take(MAX_SHOWN) {
+                let command = hit.get(1).map_or("", |m| m.as_str().trim());
+                if seen.insert(command.to_owned()) {
+                    sink.names_scripts(&Value::from(command));
+                    sink.block(Class::RunsCommand, "shell in the body", mask::secret(command));
+                }
+            }
         }
-    }
-    if inline.is_none() || fence.is_none() {
-        sink.unreadable("the pattern for shell in a body is broken");
     }
 }
 
+/// Shell lines of one body that are listed.
+const MAX_SHOWN: usize = 20;
+/// How often placeholders are taken out of a text.
+const MAX_ROUNDS: usize = 4;
+
 static INLINE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?:^|[\s\x{FEFF}])!`([^`]+)`").ok());
 static FENCE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?s)```!\s*(.*?)```").ok());
+static PLACEHOLDER: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\$(?:ARGUMENTS(?:\[[^\]\n]{0,20}\])?|\{\w{1,60}\}|\w{1,60})").ok());
 
 #[cfg(test)]
 mod tests {
@@ -213,6 +280,14 @@ mod tests {
             "```bash\n!`id`\n```\n",
             "x\t!`id`",
             "```!id\n```",
+            "!$ARGUMENTS`id`",
+            "!$foo`id`",
+            "$ARGUMENTS!`id`",
+            "!$1`id`",
+            "!$ARG$fooUMENTS`id`",
+            "!$ARGUMENTS[0]`id`",
+            "```$ARGUMENTS!\nid\n```",
+            "---\na: x\n!`id`\n---\n",
         ] {
             assert!(!blocked(Kind::Command, text).is_empty(), "{text:?}");
         }
@@ -245,15 +320,24 @@ mod tests {
             "[Bash]",
             "mcp__*",
             "Bash(cat $(id):*)",
+            "Bash(git diff*)",
+            "Edit(//**)",
+            "Read(~/.ssh/**)",
+            "Write(../x)",
         ] {
             assert!(
                 !blocked(Kind::Skill, &format!("---\nallowed-tools: {grant}\n---\n")).is_empty(),
                 "{grant}"
             );
         }
-        for grant in
-            ["Read, Grep, Glob", "Bash(git status:*), Bash(git diff:*)", "[Read, Write]", "''", "Bash(ls:*)"]
-        {
+        for grant in [
+            "Read, Grep, Glob",
+            "Bash(git status:*), Bash(git diff *)",
+            "[Read, Write(out/**)]",
+            "''",
+            "Bash(ls:*)",
+            "Edit(src/**)",
+        ] {
             assert!(
                 blocked(Kind::Skill, &format!("---\nallowed-tools: {grant}\n---\n")).is_empty(),
                 "{grant}"

@@ -10,6 +10,13 @@ use pulldown_cmark::{Event, Parser, Tag};
 /// Imports looked at in one file. Further ones refuse the target.
 pub const MAX_IMPORTS: usize = 200;
 
+/// The longest text whose code spans are looked for, in bytes. In a longer one every `@path` counts, in code or not;
+/// the Markdown parser's memory is some seventy times its input.
+const MAX_MARKDOWN: usize = 262_144;
+
+/// Directories at the top of a file system that projects also use as names of their modules (`@/lib/utils`).
+const SHARED_NAMES: &[&str] = &["home", "lib", "media", "private", "run"];
+
 /// Directories at the top of a file system. Anything else after `@/` is a module alias such as `@/components`.
 const SYSTEM_DIRECTORIES: &[&str] = &[
     "Applications",
@@ -43,7 +50,7 @@ pub fn imports(text: &Untrusted<impl AsRef<str>>) -> Vec<Untrusted<String>> {
     if !text.contains('@') {
         return Vec::new();
     }
-    let code = code_ranges(text);
+    let code = if text.len() > MAX_MARKDOWN { Vec::new() } else { code_ranges(text) };
     let mut code = code.iter().peekable();
     let mut found = Vec::new();
     let bytes = text.as_bytes();
@@ -112,8 +119,15 @@ pub enum Import {
 pub fn resolve(directory: &str, path: &str) -> Import {
     if let Some(rest) = path.strip_prefix('/') {
         let first = rest.split('/').next().unwrap_or_default();
-        let system = SYSTEM_DIRECTORIES.contains(&first);
+        let dotted = rest.split('/').any(|part| part.starts_with('.'));
+        let alias = SHARED_NAMES.contains(&first) && !dotted && !secret_name(path);
+        let system = SYSTEM_DIRECTORIES.contains(&first) && !alias;
         return if system || std::path::Path::new(path).exists() { Import::Outside } else { Import::NoPath };
+    }
+    // The client's own guide has people keep personal instructions there.
+    let personal = path.strip_prefix("~/.claude/").and_then(|rest| rest.strip_suffix(".md"));
+    if personal.is_some_and(|name| !name.contains(['/', '\\'])) {
+        return Import::NoPath;
     }
     if path.starts_with("~/") || path.starts_with("~\\") {
         return Import::Outside;
@@ -205,5 +219,17 @@ mod tests {
         assert_eq!(resolve("", "/etc/passwd"), Import::Outside);
         assert_eq!(resolve("", "/components/Button-that-is-no-file"), Import::NoPath);
         assert_eq!(resolve("", "~/x"), Import::Outside);
+        assert_eq!(resolve("", "~/.claude/my-instructions.md"), Import::NoPath);
+        assert_eq!(resolve("", "~/.claude/projects/x.md"), Import::Outside);
+        assert_eq!(resolve("", "/lib/utils"), Import::NoPath);
+        assert_eq!(resolve("", "/home/someone/.ssh/id_rsa"), Import::Outside);
+        assert_eq!(resolve("", "/home/someone/id_rsa"), Import::Outside);
+    }
+
+    #[test]
+    fn in_a_text_too_long_to_parse_code_counts_too() {
+        let text = |n: usize| format!("`@/etc/passwd` {}", "x".repeat(n - 15));
+        assert!(found(&text(MAX_MARKDOWN)).is_empty());
+        assert_eq!(found(&text(MAX_MARKDOWN + 1)), ["/etc/passwd`"]);
     }
 }

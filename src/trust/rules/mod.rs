@@ -12,6 +12,7 @@ pub mod memory;
 pub mod other;
 pub mod plugin;
 pub mod settings;
+mod variables;
 
 use super::mask;
 use super::report::{Class, Finding};

@@ -1,7 +1,7 @@
 //! Plugins and marketplaces: manifests, hook files, language servers, monitors.
 
 use super::settings::leaves;
-use super::{Sink, command, hooks, mcp, truthy};
+use super::{Sink, command, hooks, markdown, mcp, truthy};
 use crate::trust::mask;
 use crate::trust::report::Class;
 use serde_json::{Map, Value};
@@ -31,6 +31,14 @@ pub enum Part {
     Lsp,
     /// Monitors.
     Monitors,
+    /// Slash commands: a directory or a file.
+    Commands,
+    /// Agents.
+    Agents,
+    /// Skills.
+    Skills,
+    /// Output styles.
+    Styles,
 }
 
 const KNOWN: &[&str] = &[
@@ -79,10 +87,18 @@ fn components(sink: &mut Sink, map: &Map<String, Value>, parts: &mut Vec<(Part, 
             component(sink, key, part, value, parts);
         }
     }
-    for key in ["commands", "agents", "skills", "outputStyles", "themes"] {
+    for (key, part) in [
+        ("commands", Part::Commands),
+        ("agents", Part::Agents),
+        ("skills", Part::Skills),
+        ("outputStyles", Part::Styles),
+    ] {
         if let Some(value) = map.get(key) {
-            outside(sink, key, value);
+            definitions(sink, key, part, value, parts);
         }
+    }
+    if let Some(value) = map.get("themes") {
+        outside(sink, "themes", value);
     }
     for key in ["channels", "dependencies"] {
         if let Some(value) = map.get(key).filter(|v| truthy(v)) {
@@ -94,6 +110,25 @@ fn components(sink: &mut Sink, map: &Map<String, Value>, parts: &mut Vec<(Part, 
     }
     if let Some(Value::Object(inner)) = map.get("experimental") {
         components(sink, inner, parts);
+    }
+}
+
+/// Definitions that a manifest names: a path, a list of them, or an object of inline ones.
+fn definitions(sink: &mut Sink, key: &str, part: Part, value: &Value, parts: &mut Vec<(Part, String)>) {
+    match value {
+        Value::String(path) if leaves(path) => sink.block(Class::OutsidePath, key, mask::target(path)),
+        Value::String(path) => parts.push((part, path.clone())),
+        Value::Array(items) => items.iter().for_each(|item| definitions(sink, key, part, item, parts)),
+        Value::Object(map) => {
+            markdown::check_inline(sink, map);
+            if let Some(source) = map.get("source") {
+                definitions(sink, key, part, source, parts);
+            }
+            for item in map.values().filter(|item| item.is_object()) {
+                definitions(sink, key, part, item, parts);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -115,6 +150,7 @@ pub fn check_part(sink: &mut Sink, part: Part, value: &Value) {
             None => hooks::check(sink, value),
         },
         Part::Mcp => mcp::check_file(sink, value, true),
+        Part::Commands | Part::Agents | Part::Skills | Part::Styles => {}
         Part::Lsp | Part::Monitors => {
             if truthy(value) {
                 let what = if part == Part::Lsp { "language servers" } else { "monitors" };

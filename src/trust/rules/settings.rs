@@ -24,6 +24,8 @@ enum Rule {
     Inside,
     /// An object whose values are all false.
     AllOff(Class),
+    /// Patterns of instruction files to leave out, none of them the operator's own.
+    Excludes,
     /// A status line: a command, or static text.
     StatusLine,
     /// An object with a table of its own; the flag says that an unknown key in it refuses.
@@ -40,7 +42,8 @@ use Class::{
     LoadsCode, McpServer, ModelEndpoint, OpensNetwork, RunsCommand, WeakensGuard, WidensPermissions,
 };
 use Rule::{
-    AllOff, Env, Fine, Group, Hooks, Inside, Mcp, Never, NotFalse, NotTrue, OneOf, Shown, StatusLine,
+    AllOff, Env, Excludes, Fine, Group, Hooks, Inside, Mcp, Never, NotFalse, NotTrue, OneOf, Shown,
+    StatusLine,
 };
 
 #[rustfmt::skip]
@@ -225,7 +228,7 @@ const SETTINGS: &[(&str, Rule)] = &[
     ("managedSourcesBehavior", Shown),
     ("parentSettingsBehavior", Shown),
     ("pluginTrustMessage", Never(WeakensGuard)),
-    ("claudeMdExcludes", Shown),
+    ("claudeMdExcludes", Excludes),
     ("claudeMd", Shown),
     // Paths.
     ("autoMemoryDirectory", Inside),
@@ -397,6 +400,7 @@ fn judge(sink: &mut Sink, path: &str, value: &Value, rule: Rule) {
             }
         }
         Inside => paths(sink, path, value),
+        Excludes => excludes(sink, path, value),
         AllOff(class) => match value {
             Value::Object(map) => {
                 for (name, on) in map.iter().filter(|(_, on)| !matches!(on, Value::Bool(false) | Value::Null))
@@ -444,6 +448,44 @@ fn status_line(sink: &mut Sink, path: &str, value: &Value) {
         }
         other if truthy(other) => {
             sink.block(RunsCommand, format!("{path} (unrecognised shape)"), mask::json(other));
+        }
+        _ => {}
+    }
+}
+
+/// Where a person's own instructions are, and an organisation's.
+const OWN_INSTRUCTIONS: &[&str] = &[
+    "/home/someone/.claude/CLAUDE.md",
+    "/home/someone/.claude/rules/some.md",
+    "/root/.claude/CLAUDE.md",
+    "/Users/someone/.claude/CLAUDE.md",
+    "/etc/claude-code/CLAUDE.md",
+];
+
+/// Blocks patterns that would also leave out the operator's own instructions.
+fn excludes(sink: &mut Sink, path: &str, value: &Value) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| excludes(sink, path, item)),
+        Value::String(pattern) => {
+            // What the client's matcher understands and this one does not.
+            let extended = pattern.contains('(') || pattern.starts_with(['!', '~']);
+            let glob = globset::GlobBuilder::new(pattern).literal_separator(true).build();
+            let takes_own = glob.map_or(true, |glob| {
+                let matcher = glob.compile_matcher();
+                OWN_INSTRUCTIONS.iter().any(|own| matcher.is_match(own))
+            });
+            if extended || takes_own {
+                sink.block(
+                    WeakensGuard,
+                    format!("{path} (your own instructions too)"),
+                    mask::target(pattern),
+                );
+            } else {
+                sink.info(Class::Note, path, mask::target(pattern));
+            }
+        }
+        other if truthy(other) => {
+            sink.block(WeakensGuard, format!("{path} (unrecognised shape)"), mask::json(other))
         }
         _ => {}
     }
