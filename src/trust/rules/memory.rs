@@ -228,8 +228,9 @@ mod tests {
 
     #[test]
     fn in_a_text_too_long_to_parse_code_counts_too() {
-        let text = |n: usize| format!("`@/etc/passwd` {}", "x".repeat(n - 15));
+        let text = |n: usize| format!("```\n@/etc/passwd\n```\n{}", "x".repeat(n - 21));
+        assert_eq!(text(MAX_MARKDOWN).len(), MAX_MARKDOWN);
         assert!(found(&text(MAX_MARKDOWN)).is_empty());
-        assert_eq!(found(&text(MAX_MARKDOWN + 1)), ["/etc/passwd`"]);
+        assert_eq!(found(&text(MAX_MARKDOWN + 1)), ["/etc/passwd"]);
     }
 }
