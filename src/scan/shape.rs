@@ -152,6 +152,20 @@ impl Lexicon {
             Some(b) => (b, true),
             None => (text, false),
         };
+        // Plain words are folded as they stand; starting the scanner must not take long.
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        if !body.is_empty() && body.split('_').all(|w| !w.is_empty() && w.bytes().all(plain)) {
+            let words = body.split('_').count();
+            let mut ids = Vec::with_capacity(words);
+            for (i, w) in body.split('_').enumerate() {
+                let stem = stem && i + 1 == words;
+                if stem && w.len() < MIN_STEM {
+                    return Err(ShapeError::Stem(text.to_string()));
+                }
+                ids.push(self.word(w.as_bytes(), stem)?);
+            }
+            return Ok(ids);
+        }
         let mut tokens = Vec::new();
         token::tokenise(body.as_bytes(), &mut tokens);
         let last = tokens.len().checked_sub(1).ok_or_else(|| ShapeError::NoWord(text.to_string()))?;
@@ -186,7 +200,7 @@ impl Lexicon {
     ) -> Result<(), ShapeError> {
         let mut elements: Vec<Element> = Vec::new();
         let (mut gap, mut across, mut start) = (0u8, false, false);
-        for part in text.split_whitespace() {
+        for part in text.split_ascii_whitespace() {
             if let Some(n) = part.strip_prefix('~').or_else(|| part.strip_prefix("..")) {
                 gap = n
                     .parse()
@@ -235,7 +249,7 @@ impl Lexicon {
             if let Some(name) = alternative.strip_prefix('@') {
                 let class = classes.get(name).filter(|_| depth < 4);
                 let class = class.ok_or_else(|| ShapeError::UnknownClass(name.to_string()))?.clone();
-                for w in class.split_whitespace() {
+                for w in class.split_ascii_whitespace() {
                     self.alternatives(w, classes, element, depth + 1)?;
                 }
                 continue;
@@ -260,14 +274,25 @@ impl Lexicon {
 
     /// Closes the lexicon: joins stems with the words they cover, chooses anchors, builds the tables.
     pub fn finish(&mut self) {
+        self.stem_bits = vec![0; 1 << 10];
+        for (folded, stem) in &self.texts {
+            if *stem {
+                let bit = stem_bit(folded);
+                self.stem_bits[bit >> 6] |= 1 << (bit & 63);
+                let head = token::hash(folded.get(..MIN_STEM).unwrap_or_default());
+                *self.stem_lengths.entry(head).or_insert(0) |= 1 << folded.len().min(31);
+            }
+        }
         let covers = self.stem_covers();
         for shape in &mut self.shapes {
             for e in &mut shape.elements {
                 let more: Vec<u16> =
                     e.words.iter().filter_map(|w| covers.get(w)).flatten().copied().collect();
-                e.words.extend(more);
-                e.words.sort_unstable();
-                e.words.dedup();
+                if !more.is_empty() {
+                    e.words.extend(more);
+                    e.words.sort_unstable();
+                    e.words.dedup();
+                }
                 let mut extra = Vec::new();
                 for p in &e.phrases {
                     if let Some(list) = p.last().and_then(|w| covers.get(w)) {
@@ -319,7 +344,7 @@ impl Lexicon {
         for e in self.shapes.iter_mut().flat_map(|s| &mut s.elements) {
             e.sign();
         }
-        let size = (self.exact.len() * 4).next_power_of_two().max(16);
+        let size = (self.exact.len() * 2).next_power_of_two().max(16);
         self.table = vec![(0, 0); size];
         for (h, id) in &self.exact {
             let mut at = (*h >> 40) as usize & (size - 1);
@@ -328,22 +353,15 @@ impl Lexicon {
             }
             self.table[at] = (*h, *id);
         }
-        self.stem_bits = vec![0; 1 << 10];
-        for (folded, stem) in &self.texts {
-            if *stem {
-                let bit = stem_bit(folded);
-                self.stem_bits[bit >> 6] |= 1 << (bit & 63);
-                let head = token::hash(folded.get(..MIN_STEM).unwrap_or_default());
-                *self.stem_lengths.entry(head).or_insert(0) |= 1 << folded.len().min(31);
-            }
-        }
     }
 
     /// For each stem, the exact words and longer stems that it also covers.
     fn stem_covers(&self) -> HashMap<u16, Vec<u16>> {
         let mut covers: HashMap<u16, Vec<u16>> = HashMap::new();
         for (id, (text, _)) in self.texts.iter().enumerate().skip(1) {
-            for len in MIN_STEM..=text.len() {
+            let Some(head) = text.get(..MIN_STEM) else { continue };
+            let Some(lengths) = self.stem_lengths.get(&token::hash(head)) else { continue };
+            for len in (MIN_STEM..=text.len().min(31)).filter(|len| lengths & (1 << len) != 0) {
                 let Some(prefix) = text.get(..len) else { break };
                 if let Some(stem) = self.stems.get(&token::hash(prefix))
                     && usize::from(*stem) != id
