@@ -44,6 +44,9 @@ pub struct Args {
     /// Show nothing but processes in /proc
     #[arg(long)]
     bare_proc: bool,
+    /// Give the command a terminal of its own, with job control and the size of this one
+    #[arg(long)]
+    tty: bool,
     /// Give the command no input
     #[arg(long)]
     no_stdin: bool,
@@ -116,6 +119,7 @@ impl Args {
             timeout: self.timeout,
             grace: self.grace,
             stdin: self.no_stdin.then_some(Input::Null),
+            tty: self.tty.then_some(true),
             unix_sockets: self.unix_sockets.then_some(true),
             ptrace: self.ptrace.then_some(true),
             bare_proc: self.bare_proc.then_some(true),

@@ -17,6 +17,7 @@ use super::layer::Layer;
 use super::notify::creation::Creator;
 use super::plan::Plan;
 use super::status::{Failure, Record, Step};
+use super::terminal;
 use super::tier::Tier;
 use super::{canary, landlock, limits, mounts, net, sys};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,8 +26,16 @@ use rustix::process::Signal;
 use rustix::thread::CapabilitySet;
 
 /// Signals that PID 1 passes on to the target's process group.
-pub const FORWARDED: [i32; 7] =
-    [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
+pub const FORWARDED: [i32; 8] = [
+    libc::SIGTERM,
+    libc::SIGINT,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGCONT,
+];
 
 /// Tells the housekeeper of tier `landlock` to end everything: sent by the supervisor, and by the kernel when the
 /// supervisor is gone. It means nothing to ordinary programs.
@@ -40,6 +49,8 @@ pub struct Ends {
     pub go: Option<OwnedFd>,
     /// Where the network's sockets are sent, and in tier `landlock` the filter's notifications.
     pub channel: Option<OwnedFd>,
+    /// Tier `full`: where the terminal's other side is sent. Tier `landlock`: the terminal.
+    pub terminal: Option<OwnedFd>,
     /// The target's standard streams.
     pub stdio: [OwnedFd; 3],
 }
@@ -57,22 +68,25 @@ pub fn main(plan: &Plan, ends: Ends) -> ! {
         Tier::Full => set_up(plan, &ends),
         Tier::Landlock => set_up_house(plan, &ends),
     };
-    match done {
-        Ok(()) => Record::Ready.send(status),
+    let slave = match done.and_then(|()| own_terminal(plan, &ends)) {
+        Ok(slave) => {
+            Record::Ready.send(status);
+            slave
+        }
         Err(failure) => {
             tidy(plan);
             fail(status, failure)
         }
-    }
+    };
     let asked = match guard_channel(plan) {
         Ok(asked) => asked,
         Err(failure) => fail(status, failure),
     };
     match sys::fork() {
-        Ok(None) => target(plan, &ends, asked.as_ref().map(|(_, theirs)| theirs)),
+        Ok(None) => target(plan, &ends, asked.as_ref().map(|(_, theirs)| theirs), slave.as_ref()),
         Ok(Some(pid)) => {
-            let Ends { status, go, channel, stdio } = ends;
-            drop((go, channel, stdio));
+            let Ends { status, go, channel, terminal, stdio } = ends;
+            drop((go, channel, terminal, stdio, slave));
             match asked {
                 Some((own, theirs)) => {
                     drop(theirs);
@@ -88,6 +102,26 @@ pub fn main(plan: &Plan, ends: Ends) -> ! {
             fail(status, Failure::at(Step::Fork)(errno))
         }
     }
+}
+
+/// The command's own terminal, which this process leads the session of.
+fn own_terminal(plan: &Plan, ends: &Ends) -> Result<Option<OwnedFd>, Failure> {
+    let (Some(settings), Some(given)) = (&plan.tty, &ends.terminal) else { return Ok(None) };
+    let make = || -> Result<OwnedFd, Errno> {
+        let slave = match plan.tier {
+            Tier::Landlock => given.try_clone().map_err(|_| Errno::MFILE)?,
+            Tier::Full => {
+                let (master, slave) = settings.open()?;
+                send_descriptor(given, master.as_fd())?;
+                slave
+            }
+        };
+        // For the moment in which the command comes to the front.
+        sys::block_signals(&[libc::SIGTTOU])?;
+        terminal::lead(slave.as_fd())?;
+        Ok(slave)
+    };
+    make().map(Some).map_err(Failure::at(Step::Terminal))
 }
 
 /// Removes the scratch directory of tier `landlock`. Nothing of the run may be alive.
@@ -267,11 +301,22 @@ fn attend(signal: i32, target: libc::pid_t, status: BorrowedFd<'_>, plan: &Plan)
                 leave(plan, 0)
             }
             Ok(Some(_)) => {}
-            Ok(None) => return,
+            Ok(None) => break,
             Err(Errno::INTR) => {}
             Err(_) => leave(plan, 1),
         }
     }
+    if plan.tty.is_some() && has_stopped(target) {
+        Record::Suspended.send(status);
+    }
+}
+
+/// Whether the child `pid` was stopped since this was last asked.
+fn has_stopped(pid: libc::pid_t) -> bool {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let Some(pid) = Pid::from_raw(pid) else { return false };
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    matches!(waitid(WaitId::Pid(pid), options), Ok(Some(status)) if status.stopped())
 }
 
 /// Where the target sends PID 1 the descriptor of its filter, in a run with guarded names.
@@ -380,9 +425,9 @@ fn load_supervised(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
     }
 }
 
-fn target(plan: &Plan, ends: &Ends, asked: Option<&OwnedFd>) -> ! {
+fn target(plan: &Plan, ends: &Ends, asked: Option<&OwnedFd>, slave: Option<&OwnedFd>) -> ! {
     let status = ends.status.as_fd();
-    match prepare(plan, ends, asked) {
+    match prepare(plan, ends, asked, slave) {
         Ok(()) => {}
         Err(failure) => fail(status, failure),
     }
@@ -399,11 +444,19 @@ fn target(plan: &Plan, ends: &Ends, asked: Option<&OwnedFd>) -> ! {
     fail(status, Failure::at(Step::Exec)(answer))
 }
 
-fn prepare(plan: &Plan, ends: &Ends, asked: Option<&OwnedFd>) -> Result<(), Failure> {
+fn prepare(
+    plan: &Plan,
+    ends: &Ends,
+    asked: Option<&OwnedFd>,
+    slave: Option<&OwnedFd>,
+) -> Result<(), Failure> {
+    match slave {
+        Some(slave) => terminal::come_to_front(slave.as_fd()).map_err(Failure::at(Step::Terminal))?,
+        None => rustix::process::setsid().map(drop).map_err(Failure::at(Step::Session))?,
+    }
     sys::reset_signals().map_err(Failure::at(Step::Session))?;
-    rustix::process::setsid().map_err(Failure::at(Step::Session))?;
     for (number, end) in (0..).zip(&ends.stdio) {
-        sys::dup_to_standard(end.as_fd(), number).map_err(Failure::at(Step::Stdio))?;
+        sys::dup_to_standard(slave.unwrap_or(end).as_fd(), number).map_err(Failure::at(Step::Stdio))?;
     }
     sys::close_on_exec_from(3).map_err(Failure::at(Step::Stdio))?;
     if plan.weakened.keeps(Layer::Limits) {

@@ -16,8 +16,10 @@ pub fn apply(limits: &Limits) -> Result<(), Errno> {
     ] {
         let Some(value) = value else { continue };
         let hard = getrlimit(resource).maximum;
-        let value = hard.map_or(value, |hard| value.min(hard));
-        setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })?;
+        let at_most = |value: u64| hard.map_or(value, |hard| value.min(hard));
+        // At the soft limit of processor time the kernel sends SIGXCPU, which says why; at the hard one it kills.
+        let maximum = if matches!(resource, Resource::Cpu) { value.saturating_add(1) } else { value };
+        setrlimit(resource, Rlimit { current: Some(at_most(value)), maximum: Some(at_most(maximum)) })?;
     }
     Ok(())
 }

@@ -18,6 +18,7 @@
 //! | `toolchain` | toolchains in a home directory |
 //! | `protect` | denied paths below a grant |
 //! | `identity` | who the command is |
+//! | `terminal` | a terminal of the command's own |
 //! | `tier` | how strong it can be here |
 //! | `mounts` | the private root |
 //! | `net` | the network inside |
@@ -54,6 +55,7 @@ mod spec;
 mod status;
 mod supervise;
 mod sys;
+mod terminal;
 mod tier;
 pub mod toolchain;
 
@@ -101,6 +103,10 @@ pub struct Sandbox {
     started: Instant,
     reaped: bool,
     weaker: Option<String>,
+    /// The other side of the command's own terminal.
+    terminal: Option<OwnedFd>,
+    /// The last word of the inside, where it came before the end.
+    last: Option<status::Record>,
     /// Readable when the command is to be stopped.
     stopped: Option<OwnedFd>,
 }
@@ -161,14 +167,21 @@ fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     let (go_in, go) =
         if plan.identity.switched { pipe().map(|(r, w)| (Some(r), Some(w)))? } else { (None, None) };
     let (sockets, sockets_in) = if plan.net == Net::Empty { (None, None) } else { channel()? };
+    let (terminal, terminal_in) = if plan.tty.is_some() { channel()? } else { (None, None) };
     match sys::clone_into(plan.namespaces).map_err(|errno| Error::Namespaces { errno })? {
         Cloned::Child => {
-            drop((outside, go, sockets));
-            let ends = init::Ends { status: status_in, go: go_in, channel: sockets_in, stdio };
+            drop((outside, go, sockets, terminal));
+            let ends = init::Ends {
+                status: status_in,
+                go: go_in,
+                channel: sockets_in,
+                terminal: terminal_in,
+                stdio,
+            };
             init::main(&plan, ends)
         }
         Cloned::Parent(pid, pidfd) => {
-            drop((status_in, stdio, go_in, sockets_in));
+            drop((status_in, stdio, go_in, sockets_in, terminal_in));
             let mut sandbox = Sandbox::new(pid, pidfd, outside, plan, spec, started);
             if let Some(go) = go {
                 sandbox.plan.identity.write_maps(&pid.to_string()).map_err(|errno| Error::Engage {
@@ -179,6 +192,10 @@ fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
             }
             if let Some(channel) = sockets {
                 sandbox.sockets = net::receive(channel.as_fd()).ok_or_else(|| sandbox.failure())?;
+            }
+            if let Some(channel) = terminal {
+                let master = receive_descriptor(&channel).ok_or_else(|| sandbox.failure())?;
+                sandbox.attach(master)?;
             }
             sandbox.await_ready()?;
             Ok(sandbox)
@@ -206,15 +223,21 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
         .map_err(Error::supervisor("becoming a subreaper"))?;
     let (outside, status_in, stdio) = pipes()?;
     let (channel, channel_in) = channel()?;
+    let terminal = plan.tty.as_ref().map(terminal::Settings::open).transpose();
+    let (master, slave) = terminal.map_err(Error::supervisor("making a terminal"))?.unzip();
     match sys::fork_with_pidfd().map_err(Error::supervisor("starting the housekeeper"))? {
         Cloned::Child => {
-            drop((outside, channel, listener));
-            let ends = init::Ends { status: status_in, go: None, channel: channel_in, stdio };
+            drop((outside, channel, listener, master));
+            let ends =
+                init::Ends { status: status_in, go: None, channel: channel_in, terminal: slave, stdio };
             init::main(&plan, ends)
         }
         Cloned::Parent(pid, pidfd) => {
-            drop((status_in, stdio, channel_in));
+            drop((status_in, stdio, channel_in, slave));
             let mut sandbox = Sandbox::new(pid, pidfd, outside, plan, spec, started);
+            if let Some(master) = master {
+                sandbox.attach(master)?;
+            }
             sandbox.sockets.proxy = listener;
             sandbox.vouched = Some(vouched.clone());
             sandbox.await_ready()?;
@@ -292,6 +315,8 @@ impl Sandbox {
             started,
             reaped: false,
             weaker: None,
+            terminal: None,
+            last: None,
             stopped: None,
         }
     }
@@ -323,6 +348,23 @@ impl Sandbox {
     /// nobody else can reach it, and there is nothing to ask.
     pub fn vouched(&self) -> Option<Vouched> {
         self.vouched.clone()
+    }
+
+    /// Makes `master` what the command reads from and writes to.
+    fn attach(&mut self, master: OwnedFd) -> Result<(), Error> {
+        let copy = || {
+            master
+                .try_clone()
+                .map_err(|_| Error::supervisor("copying a descriptor")(rustix::io::Errno::MFILE))
+        };
+        if let Some([stdout, _]) = &mut self.streams {
+            *stdout = copy()?;
+        }
+        if self.stdin.is_some() {
+            self.stdin = Some(copy()?);
+        }
+        self.terminal = Some(master);
+        Ok(())
     }
 
     /// Waits for the set-up of everything but the command's own process.

@@ -16,6 +16,7 @@ use super::scratch::Scratch;
 use super::seccomp;
 use super::spec::{Access, Content, Grant, Inject, Limits, Net, Spec};
 use super::sys::{self, CStrings};
+use super::terminal;
 use super::tier::Tier;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -85,6 +86,8 @@ pub(super) struct Plan {
     pub protection: Protection,
     /// Writable places in which PID 1 makes names for the command.
     pub guarded: Vec<PathBuf>,
+    /// What the command's own terminal starts with, if it gets one.
+    pub tty: Option<terminal::Settings>,
     /// What the seccomp filter is made from.
     pub policy: seccomp::Policy,
     /// Files with given content (path without leading slash, content, mode).
@@ -134,6 +137,7 @@ impl Plan {
             host_files: Vec::new(),
             protection: Protection::default(),
             guarded: Vec::new(),
+            tty: spec.tty.then(terminal::Settings::of_operator),
             policy,
             files: Vec::new(),
             own_etc: spec.inject.iter().any(|i| i.dest.starts_with("/etc"))
@@ -170,6 +174,9 @@ impl Plan {
             plan.add_inject(inject)?;
         }
         plan.add_landlock_base();
+        if spec.tty {
+            plan.landlock.push(("/dev/tty".into(), Rights::Terminal));
+        }
         plan.guard()?;
         plan.notes.append(&mut notes);
         Ok(plan)

@@ -4,6 +4,7 @@ use super::Sandbox;
 use super::error::Error;
 use super::landlock;
 use super::layer::Layer;
+use super::spec::Limits;
 use super::supervise::{Ending, Outcome, Stream};
 use super::tier::Tier;
 use serde::Serialize;
@@ -23,6 +24,8 @@ pub struct Report {
     pub weaker: Option<String>,
     /// Each layer, in the order in which it engages.
     pub layers: Vec<LayerReport>,
+    /// The limits that the command ran under; absent if nothing could be started.
+    pub limits: Option<Limits>,
     /// How the command ended; absent if it did not start.
     pub termination: Option<Termination>,
     /// Why it did not start, and at which step.
@@ -60,6 +63,8 @@ pub struct Termination {
     pub signal: Option<u8>,
     /// Whether the signal is one that dumps core.
     pub core: bool,
+    /// The limit whose signal ended the command: `cpu` or `file`. A command can send itself the same signal.
+    pub limit: Option<&'static str>,
 }
 
 /// Why a command did not start.
@@ -114,6 +119,7 @@ impl Report {
             tier: sandbox.tier().name(),
             weaker: sandbox.weaker().map(str::to_owned),
             layers: layers(sandbox),
+            limits: Some(sandbox.plan.limits.clone()),
             termination: None,
             failure: None,
             exit: 0,
@@ -142,6 +148,7 @@ impl Report {
             tier: "none",
             weaker: None,
             layers: Vec::new(),
+            limits: None,
             termination: None,
             failure: None,
             exit: 0,
@@ -203,7 +210,12 @@ fn termination(ending: Ending) -> Termination {
         Ending::TimedOut => ("timeout", None, None, false),
         Ending::Stopped(signal) => ("stopped", None, Some(signal), false),
     };
-    Termination { kind, code, signal, core }
+    let limit = match ending {
+        Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGXCPU => Some("cpu"),
+        Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGXFSZ => Some("file"),
+        _ => None,
+    };
+    Termination { kind, code, signal, core, limit }
 }
 
 fn usage(usage: &libc::rusage) -> Usage {

@@ -106,7 +106,7 @@ pub enum Output {
 }
 
 /// Resource limits. `None` leaves the inherited value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize)]
 pub struct Limits {
     /// Largest file that can be written, bytes (RLIMIT_FSIZE). Default 10 GiB.
     pub file_bytes: Option<u64>,
@@ -170,6 +170,8 @@ pub struct Spec {
     pub net: Net,
     /// Limits.
     pub limits: Limits,
+    /// Whether the command gets a terminal of its own as standard input, output and error.
+    pub tty: bool,
     /// Standard input.
     pub stdin: Stdin,
     /// Standard output and error.
@@ -200,6 +202,7 @@ impl Default for Spec {
             inject: Vec::new(),
             net: Net::default(),
             limits: Limits::default(),
+            tty: false,
             stdin: Stdin::default(),
             output: Output::default(),
             timeout: None,

@@ -53,6 +53,8 @@ pub enum Step {
     NoNewPrivs,
     /// Starting the target process.
     Fork,
+    /// Making a terminal for the command.
+    Terminal,
     /// Making the target a session of its own.
     Session,
     /// Connecting its standard streams.
@@ -74,7 +76,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Step; 30] = [
+    const ALL: [Step; 31] = [
         Step::Supervisor,
         Step::IdMap,
         Step::SetIds,
@@ -96,6 +98,7 @@ impl Step {
         Step::Capabilities,
         Step::NoNewPrivs,
         Step::Fork,
+        Step::Terminal,
         Step::Session,
         Step::Stdio,
         Step::Limits,
@@ -131,6 +134,7 @@ impl Step {
             Step::Capabilities => "dropping capabilities",
             Step::NoNewPrivs => "setting no_new_privs",
             Step::Fork => "starting the target process",
+            Step::Terminal => "making a terminal for the command",
             Step::Session => "making the target a session of its own",
             Step::Stdio => "connecting the standard streams",
             Step::Limits => "setting a resource limit",
@@ -176,6 +180,8 @@ impl Failure {
 pub enum Record {
     /// The set-up of PID 1 is done; only the command's own process is still to be made.
     Ready,
+    /// The command was stopped at its terminal.
+    Suspended,
     /// The set-up failed; the command did not run.
     Failed(Failure),
     /// The command ended by itself with this status.
@@ -197,6 +203,7 @@ impl Record {
         let mut bytes = [0; RECORD_LEN];
         match self {
             Record::Ready => bytes[0] = b'R',
+            Record::Suspended => bytes[0] = b'Z',
             Record::Failed(failure) => {
                 bytes[0] = b'F';
                 bytes[1] = failure.step as u8;
@@ -221,6 +228,7 @@ impl Record {
         let word = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         match bytes[0] {
             b'R' => Some(Record::Ready),
+            b'Z' => Some(Record::Suspended),
             b'F' => Some(Record::Failed(Failure {
                 step: Step::from_byte(bytes[1])?,
                 errno: i32::from_le_bytes(word(4)),
@@ -246,6 +254,7 @@ mod tests {
     fn every_record_survives_the_pipe() {
         let mut records = vec![
             Record::Ready,
+            Record::Suspended,
             Record::Exited(0),
             Record::Exited(255),
             Record::Signalled { signal: 9, core: true },

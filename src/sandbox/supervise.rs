@@ -2,7 +2,8 @@
 
 use super::error::Error;
 use super::spec::{Output, Stdin};
-use super::status::{RECORD_LEN, Record};
+use super::status::Record;
+use super::terminal::Operator;
 use super::{Sandbox, notify, sys};
 use crate::exit::Exit;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -95,6 +96,8 @@ impl Sandbox {
         let [stdout, stderr] = self.streams.take().ok_or(Error::Vanished)?;
         let mut streams = [Copier::new(stdout, out, limit)?, Copier::new(stderr, err, limit)?];
         let mut input = Feeder::new(self.stdin.take(), &self.spec.stdin)?;
+        input.end_with_control_d(self.terminal.is_some());
+        let operator = self.terminal.as_ref().and_then(|master| master.try_clone().ok()).map(Operator::lend);
         let mut stop =
             Stop::new(self.spec.timeout.map(|t| self.started + t), self.spec.grace.unwrap_or(GRACE));
         loop {
@@ -102,6 +105,7 @@ impl Sandbox {
             let ended = waits.add(self.pidfd.as_fd(), PollFlags::IN);
             let signal = waits.add(signals.as_fd(), PollFlags::IN);
             let stopped = self.stopped.as_ref().map(|fd| waits.add(fd.as_fd(), PollFlags::IN));
+            let told = operator.as_ref().map(|_| waits.add(self.status.as_fd(), PollFlags::IN));
             let copies: Vec<_> =
                 streams.iter().map(|s| s.interest().map(|(fd, flags)| waits.add(fd, flags))).collect();
             let feed = input.interest().map(|(fd, flags)| waits.add(fd, flags));
@@ -143,7 +147,19 @@ impl Sandbox {
             }
             if is_ready(Some(signal)) {
                 while let Some(number) = sys::next_signal(signals.as_fd()) {
-                    self.forward(number, &mut stop);
+                    match &operator {
+                        Some(operator) if number == libc::SIGWINCH => operator.resize(),
+                        _ => self.forward(number, &mut stop),
+                    }
+                }
+            }
+            if is_ready(told)
+                && self.last.is_none()
+                && let Some(operator) = &operator
+            {
+                match self.record() {
+                    Some(Record::Suspended) => self.suspend(operator),
+                    other => self.last = other,
                 }
             }
             if is_ready(stopped) {
@@ -156,6 +172,7 @@ impl Sandbox {
             }
         }
         let usage = self.reap()?;
+        drop(operator);
         // From here on a signal means jess alone: what is left to do may wait for a reader, or take long.
         sys::unblock_signals(&FORWARDED).map_err(Error::supervisor("watching for signals"))?;
         for stream in &mut streams {
@@ -164,6 +181,14 @@ impl Sandbox {
         let ending = self.ending(&stop)?;
         let [stdout, stderr] = streams.map(|s| s.stream);
         Ok(Outcome { ending, duration: self.started.elapsed(), usage, stdout, stderr })
+    }
+
+    /// The command was stopped at its terminal: so is jess, with its process group, until the operator goes on.
+    fn suspend(&self, operator: &Operator) {
+        operator.give_back();
+        let _ = sys::kill(0, libc::SIGTSTP);
+        operator.take();
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, Signal::CONT);
     }
 
     fn forward(&self, number: i32, stop: &mut Stop) {
@@ -202,14 +227,13 @@ impl Sandbox {
     }
 
     fn ending(&self, stop: &Stop) -> Result<Ending, Error> {
-        let mut bytes = [0; RECORD_LEN];
-        let record = match rustix::io::retry_on_intr(|| rustix::io::read(&self.status, &mut bytes)) {
-            Ok(RECORD_LEN) => Record::decode(&bytes),
-            _ => None,
-        };
+        let mut record = self.last.or_else(|| self.record());
+        while matches!(record, Some(Record::Suspended)) {
+            record = self.record();
+        }
         match (record, stop.reason) {
             (Some(Record::Failed(failure)), _) => Err(self.explain(failure)),
-            (Some(Record::Ready), _) => Err(Error::Vanished),
+            (Some(Record::Ready | Record::Suspended), _) => Err(Error::Vanished),
             (_, Reason::TimeLimit) => Ok(Ending::TimedOut),
             (Some(Record::Exited(code)), _) => Ok(Ending::Exited(code)),
             (Some(Record::Signalled { signal, core }), _) => Ok(Ending::Signalled { signal, core }),
@@ -417,6 +441,8 @@ struct Feeder {
     target: Option<OwnedFd>,
     buffer: Vec<u8>,
     pending: std::ops::Range<usize>,
+    /// Whether the end of input is told by a character.
+    control_d: bool,
 }
 
 impl Feeder {
@@ -429,7 +455,7 @@ impl Feeder {
             Stdin::Copied => (Some(rustix::stdio::stdin()), vec![0; PIPE_CHUNK], 0..0),
             Stdin::Bytes(bytes) => (None, bytes.clone(), 0..bytes.len()),
         };
-        let mut feeder = Feeder { source, target, buffer, pending };
+        let mut feeder = Feeder { source, target, buffer, pending, control_d: false };
         feeder.close_when_done();
         Ok(feeder)
     }
@@ -450,7 +476,13 @@ impl Feeder {
             match rustix::io::read(source, &mut self.buffer) {
                 Ok(n) if n > 0 => self.pending = 0..n,
                 Err(Errno::INTR | Errno::AGAIN) => {}
-                _ => self.source = None,
+                _ => {
+                    self.source = None;
+                    if self.control_d {
+                        self.buffer = vec![4];
+                        self.pending = 0..1;
+                    }
+                }
             }
         } else {
             match rustix::io::write(target, self.buffer.get(self.pending.clone()).unwrap_or_default()) {
@@ -460,6 +492,11 @@ impl Feeder {
             }
         }
         self.close_when_done();
+    }
+
+    /// Of a terminal, closing one side does not end the other's input: Ctrl-D at the start of a line does.
+    fn end_with_control_d(&mut self, control_d: bool) {
+        self.control_d = control_d;
     }
 
     fn close_when_done(&mut self) {

@@ -410,6 +410,19 @@ pub fn close_on_exec_from(first: RawFd) -> Result<(), Errno> {
         .map(drop)
 }
 
+/// Unlocks the terminal behind `master` and opens its other side, by no path.
+pub fn terminal_peer(master: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let unlock: c_int = 0;
+    let flags = libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC;
+    // SAFETY: the first request reads one int; the second takes its argument by value and returns a new descriptor
+    // that nobody else owns.
+    unsafe {
+        check(libc::c_long::from(libc::ioctl(master.as_raw_fd(), libc::TIOCSPTLCK, &raw const unlock)))?;
+        let peer = check(libc::c_long::from(libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, flags)))?;
+        Ok(OwnedFd::from_raw_fd(peer as RawFd))
+    }
+}
+
 /// Makes `to` a copy of `from`, without close-on-exec. `to` must be 0, 1 or 2.
 pub fn dup_to_standard(from: BorrowedFd<'_>, to: RawFd) -> Result<(), Errno> {
     debug_assert!((0..=2).contains(&to));

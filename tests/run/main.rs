@@ -8,5 +8,8 @@
 mod doctor;
 mod guards;
 mod paths;
+mod process;
 mod profiles;
+mod report;
 mod support;
+mod terminal;

@@ -10,6 +10,7 @@ use crate::sandbox::scratch::Scratch;
 use crate::sandbox::seccomp::{self, Shared};
 use crate::sandbox::spec::{Access, Spec};
 use crate::sandbox::sys::{self, CStrings};
+use crate::sandbox::terminal;
 use crate::sandbox::tier::Tier;
 use rustix::fs::{AtFlags, CWD};
 use std::ffi::{OsStr, OsString};
@@ -63,6 +64,9 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         };
         landlock.push((grant.path.clone(), rights));
     }
+    if spec.tty {
+        landlock.push(("/dev/tty".into(), Rights::Terminal));
+    }
     let base = std::env::temp_dir();
     let scratch =
         Scratch::create(&base).map_err(|errno| Error::Scratch { path: base, reason: errno.into() })?;
@@ -90,6 +94,7 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         own_etc: false,
         protection: Protection::default(),
         guarded: Vec::new(),
+        tty: spec.tty.then(terminal::Settings::of_operator),
         policy: seccomp::Policy::default(),
         bare_proc: false,
         landlock,

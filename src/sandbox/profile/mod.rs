@@ -71,6 +71,9 @@ pub struct Profile {
     /// What the command reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<Input>,
+    /// Whether the command gets a terminal of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tty: Option<bool>,
     /// Whether AF_UNIX sockets may be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unix_sockets: Option<bool>,
@@ -207,6 +210,7 @@ impl Profile {
             timeout: self.timeout.or(below.timeout),
             grace: self.grace.or(below.grace),
             stdin: self.stdin.or(below.stdin),
+            tty: self.tty.or(below.tty),
             unix_sockets: self.unix_sockets.or(below.unix_sockets),
             ptrace: self.ptrace.or(below.ptrace),
             bare_proc: self.bare_proc.or(below.bare_proc),
@@ -271,6 +275,7 @@ impl Profile {
                 ptrace: self.ptrace.unwrap_or(false),
                 bare_proc: self.bare_proc.unwrap_or(false),
             },
+            tty: self.tty.unwrap_or(false),
             limits: self.limits.limits(),
             stdin: match self.stdin {
                 Some(Input::Null) => Stdin::Null,
