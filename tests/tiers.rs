@@ -256,3 +256,42 @@ fn own_listeners_work_and_a_port_of_the_host_does_not_in_a_nested_run() {
     let done = nested("full", dir.path(), "", &inner);
     assert_eq!(text(&done.stdout), "own\n", "{}", text(&done.stderr));
 }
+
+/// A shell script that listens at `path` and connects to it, in one process.
+fn unix_pair(path: &str) -> String {
+    format!(
+        "import socket as s; l = s.socket(s.AF_UNIX); l.bind('{path}'); l.listen(); \
+         c = s.socket(s.AF_UNIX); c.connect('{path}'); print('own')"
+    )
+}
+
+#[test]
+fn in_tier_landlock_unix_sockets_are_the_run_s_own_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let host = std::os::unix::net::UnixListener::bind(at("host")).unwrap();
+    host.set_nonblocking(true).unwrap();
+    let options =
+        ["--tier", "landlock", "--unix-sockets", "--timeout", "20", "--rw", dir.path().to_str().unwrap()];
+    let python = |script: &str| run(&options, &["/usr/bin/python3", "-c", script]);
+    let own = python(&unix_pair(&at("own")));
+    assert_eq!(text(&own.stdout), "own\n", "{}", text(&own.stderr));
+    let relative = python(&format!("import os; os.chdir('{}'); {}", at(""), unix_pair("relative")));
+    assert_eq!(text(&relative.stdout), "own\n", "{}", text(&relative.stderr));
+    let connect =
+        |path: &str| format!("import socket as s; s.socket(s.AF_UNIX).connect('{path}'); print('connected')");
+    for script in [
+        connect(&at("host")),
+        format!("import os; os.symlink('{}', '{}'); {}", at("host"), at("link"), connect(&at("link"))),
+        connect("\\0abstract"),
+        unix_pair("/tmp/elsewhere"),
+    ] {
+        let done = python(&script);
+        assert_eq!(text(&done.stdout), "", "{script}");
+        assert!(text(&done.stderr).contains("PermissionError"), "{script}: {}", text(&done.stderr));
+    }
+    assert!(host.accept().is_err(), "nobody came");
+    // The control: the listener can be reached.
+    std::os::unix::net::UnixStream::connect(at("host")).unwrap();
+    assert!(host.accept().is_ok());
+}

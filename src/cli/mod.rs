@@ -75,6 +75,14 @@ enum Command {
     Why(why::Args),
 }
 
+/// `jess run` by itself.
+#[derive(Parser)]
+#[command(name = "run", bin_name = "jess run", version)]
+struct Run {
+    #[command(flatten)]
+    args: run::Args,
+}
+
 /// Runs the command line `args` (the program name first) and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     let args: Vec<std::ffi::OsString> = args.into_iter().collect();
@@ -87,6 +95,13 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
         }
     }
     init_logging();
+    // So does a run, once for each command: its own arguments are all that is set up.
+    if args.get(1).is_some_and(|a| a == "run") {
+        return match Run::try_parse_from(args.into_iter().skip(1)) {
+            Ok(run) => run::run(run.args),
+            Err(error) => usage(&error),
+        };
+    }
     // The client takes any status but 2 for a fault that blocks nothing.
     let hook = args.get(1).is_some_and(|a| a == "hook");
     match Cli::try_parse_from(args) {

@@ -19,6 +19,9 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) const FORWARDED: [i32; 5] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGWINCH];
 
+/// A command that runs for this long is likely to stay: the supervisor gives back what it needed to start.
+const SETTLED: Duration = Duration::from_millis(200);
+
 /// Bytes that are read at once from a stream.
 const CHUNK: usize = 64 << 10;
 
@@ -100,6 +103,7 @@ impl Sandbox {
         let operator = self.terminal.as_ref().and_then(|master| master.try_clone().ok()).map(Operator::lend);
         let mut stop =
             Stop::new(self.spec.timeout.map(|t| self.started + t), self.spec.grace.unwrap_or(GRACE));
+        let mut slim = false;
         loop {
             let mut waits = Waits::default();
             let ended = waits.add(self.pidfd.as_fd(), PollFlags::IN);
@@ -116,8 +120,15 @@ impl Sandbox {
                 .flat_map(notify::Supervisor::under_way)
                 .map(|fd| waits.add(fd, PollFlags::OUT))
                 .collect();
-            let ready =
-                waits.wait(stop.wait_at_most()).map_err(Error::supervisor("waiting for the command"))?;
+            let mut wait = stop.wait_at_most();
+            if !slim {
+                wait = Some(wait.unwrap_or(SETTLED).min(SETTLED));
+            }
+            let ready = waits.wait(wait).map_err(Error::supervisor("waiting for the command"))?;
+            if !slim && self.started.elapsed() >= SETTLED {
+                sys::release_image();
+                slim = true;
+            }
             let is_ready =
                 |index: Option<usize>| index.is_some_and(|i| ready.get(i).copied().unwrap_or(false));
             let unheard = waits.hung_up(asked);

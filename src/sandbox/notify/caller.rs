@@ -136,7 +136,12 @@ impl Caller<'_> {
                 (true, number) => self.object_of_descriptor(number),
             };
         }
-        let path = self.translated(Path::new(OsStr::from_bytes(path.as_bytes())));
+        self.resolve(dir, Path::new(OsStr::from_bytes(path.as_bytes())), follow)
+    }
+
+    /// The file that the caller means by `path` relative to `dir`.
+    pub fn resolve(&self, dir: i32, path: &Path, follow: bool) -> Result<Object, Errno> {
+        let path = self.translated(path);
         let mut flags = OFlags::PATH | OFlags::CLOEXEC;
         if !follow {
             flags |= OFlags::NOFOLLOW;

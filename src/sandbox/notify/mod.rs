@@ -12,6 +12,7 @@ mod network;
 mod policy;
 pub(super) mod processes;
 mod shm;
+mod unix;
 
 pub use policy::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 
@@ -24,7 +25,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 use shm::Shm;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where notifications arrive.
@@ -59,6 +60,21 @@ struct Context<'a> {
     population: &'a mut Population,
     /// The housekeeper: all of the run's processes descend from it.
     house: i32,
+}
+
+impl Context<'_> {
+    fn is_writable(&self, path: &Path) -> bool {
+        is_beneath(path, self.writable)
+    }
+
+    fn is_readable(&self, path: &Path) -> bool {
+        is_beneath(path, self.readable)
+    }
+}
+
+/// Whether `path` is one of `roots`, or beneath one.
+fn is_beneath(path: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| path.starts_with(root))
 }
 
 /// What a supervisor decides by.
@@ -162,7 +178,7 @@ impl Supervisor {
             return self.network.connect(&caller);
         }
         if is(calls::bind) {
-            return Answer::Return(self.network.bind(&caller));
+            return Answer::Return(self.network.bind(&caller, &context));
         }
         if is(calls::listen) {
             return Answer::Return(self.network.listen(&caller));
@@ -194,4 +210,16 @@ fn without_capabilities<T>(what: impl FnOnce() -> Result<T, Errno>) -> Result<T,
     let result = what();
     rustix::thread::set_capabilities(None, held)?;
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beneath_is_by_whole_names() {
+        let roots = [PathBuf::from("/a/b")];
+        assert!(is_beneath(Path::new("/a/b"), &roots) && is_beneath(Path::new("/a/b/c"), &roots));
+        assert!(!is_beneath(Path::new("/a/bc"), &roots) && !is_beneath(Path::new("/a"), &roots));
+    }
 }

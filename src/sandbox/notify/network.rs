@@ -3,15 +3,17 @@
 //! The supervisor copies the address, decides, and binds, listens and connects on a copy of the command's descriptor.
 //! Landlock forbids the command the same calls (from ABI 4), and seccomp every other family and way to connect.
 
-use super::Answer;
 use super::caller::Caller;
 use super::policy::{ConnectPolicy, Peer, Verdict, Vouched, canonical};
+use super::unix::{self, UnixSockets};
+use super::{Answer, Context};
 use crate::sandbox::sys::notify as sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, sockopt};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +36,7 @@ pub struct Network {
     vouched: Vouched,
     /// Inodes of sockets on which the command listens or listened.
     own: HashSet<u64>,
+    unix: UnixSockets,
     pending: Vec<Pending>,
 }
 
@@ -48,13 +51,14 @@ struct Pending {
 /// An address that the command gave.
 enum Given {
     Inet(SocketAddr),
+    Unix(PathBuf),
     /// AF_UNSPEC: ends an association.
     Unspecified,
 }
 
 impl Network {
     pub fn new(policy: Arc<dyn ConnectPolicy>, vouched: Vouched) -> Network {
-        Network { policy, vouched, own: HashSet::new(), pending: Vec::new() }
+        Network { policy, vouched, own: HashSet::new(), unix: UnixSockets::default(), pending: Vec::new() }
     }
 
     /// Descriptors of connections under way: they become writable when one is made or has failed.
@@ -91,11 +95,16 @@ impl Network {
     fn try_connect(&mut self, caller: &Caller<'_>) -> Result<Option<()>, Errno> {
         let given = address(caller)?;
         let socket = caller.descriptor(caller.int(0))?;
-        let family = inet_family(&socket)?;
+        let family = family(&socket)?;
         let wanted = match given {
+            Given::Unix(path) if family == AddressFamily::UNIX => {
+                return self.start(&socket, &self.unix.address_of(caller, &path)?).map(Some);
+            }
+            Given::Unix(_) => return Err(Errno::AFNOSUPPORT),
             Given::Unspecified => {
                 return sys::connect(socket.as_fd(), &(libc::AF_UNSPEC as u16).to_ne_bytes()).map(Some);
             }
+            Given::Inet(_) if family == AddressFamily::UNIX => return Err(Errno::INVAL),
             Given::Inet(wanted) => wanted,
         };
         let (to, through_door) = if wanted.ip().is_loopback() && self.is_own_listener(wanted) {
@@ -153,10 +162,17 @@ impl Network {
     }
 
     /// bind(2): to loopback alone. The unspecified address becomes loopback.
-    pub fn bind(&mut self, caller: &Caller<'_>) -> Result<i64, Errno> {
-        let Given::Inet(wanted) = address(caller)? else { return Err(Errno::AFNOSUPPORT) };
+    pub(super) fn bind(&mut self, caller: &Caller<'_>, context: &Context<'_>) -> Result<i64, Errno> {
+        let given = address(caller)?;
         let socket = caller.descriptor(caller.int(0))?;
-        let family = inet_family(&socket)?;
+        let family = family(&socket)?;
+        let wanted = match given {
+            Given::Inet(wanted) if family != AddressFamily::UNIX => wanted,
+            Given::Unix(path) if family == AddressFamily::UNIX => {
+                return self.unix.bind(caller, context, &socket, &path).map(|()| 0);
+            }
+            _ => return Err(Errno::AFNOSUPPORT),
+        };
         if !wanted.ip().is_loopback() {
             return Err(Errno::ACCESS);
         }
@@ -166,7 +182,10 @@ impl Network {
     /// listen(2): on loopback, and noted as the command's own.
     pub fn listen(&mut self, caller: &Caller<'_>) -> Result<i64, Errno> {
         let socket = caller.descriptor(caller.int(0))?;
-        let family = inet_family(&socket)?;
+        let family = family(&socket)?;
+        if family == AddressFamily::UNIX {
+            return rustix::net::listen(&socket, caller.int(1)).map(|()| 0);
+        }
         let own = own_address(&socket)?;
         if own.port() == 0 {
             let ip: IpAddr = if family == AddressFamily::INET6 {
@@ -225,10 +244,8 @@ fn address(caller: &Caller<'_>) -> Result<Given, Errno> {
 
 /// A `sockaddr`: TCP addresses only, an IPv4 address inside an IPv6 one as IPv4, the unspecified address as loopback.
 fn decode(bytes: &[u8]) -> Result<Given, Errno> {
-    let (Some(family), Some(port)) = (word(bytes, 0), word(bytes, 2)) else {
-        return Ok(Given::Unspecified);
-    };
-    let (family, port) = (u16::from_ne_bytes(family), u16::from_be_bytes(port));
+    let family = u16::from_ne_bytes(part(bytes, 0).ok_or(Errno::INVAL)?);
+    let port = u16::from_be_bytes(part(bytes, 2).unwrap_or_default());
     let ip = match i32::from(family) {
         libc::AF_UNSPEC => return Ok(Given::Unspecified),
         libc::AF_INET => {
@@ -239,6 +256,7 @@ fn decode(bytes: &[u8]) -> Result<Given, Errno> {
             let sixteen: [u8; 16] = part(bytes, 8).ok_or(Errno::INVAL)?;
             IpAddr::from(sixteen).to_canonical()
         }
+        libc::AF_UNIX => return unix::path_in(bytes).map(Given::Unix),
         _ => return Err(Errno::AFNOSUPPORT),
     };
     let ip = match ip {
@@ -247,10 +265,6 @@ fn decode(bytes: &[u8]) -> Result<Given, Errno> {
         ip => ip,
     };
     Ok(Given::Inet(SocketAddr::new(ip, port)))
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<[u8; 2]> {
-    part(bytes, at)
 }
 
 fn part<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
@@ -281,10 +295,10 @@ fn encode(address: SocketAddr, family: AddressFamily) -> Result<Vec<u8>, Errno> 
     Ok(bytes)
 }
 
-/// The family of a TCP socket. Anything else is none that this tier lets a command have.
-fn inet_family(socket: &OwnedFd) -> Result<AddressFamily, Errno> {
+/// The family of a socket. There is none but these that this tier lets a command have.
+fn family(socket: &OwnedFd) -> Result<AddressFamily, Errno> {
     let family = sockopt::socket_domain(socket)?;
-    if family == AddressFamily::INET || family == AddressFamily::INET6 {
+    if [AddressFamily::INET, AddressFamily::INET6, AddressFamily::UNIX].contains(&family) {
         Ok(family)
     } else {
         Err(Errno::OPNOTSUPP)
@@ -324,10 +338,11 @@ mod tests {
 
     #[test]
     fn short_and_foreign_addresses_are_errors() {
-        assert!(matches!(decode(&[2, 0]), Ok(Given::Unspecified)));
+        assert!(matches!(decode(&[0, 0]), Ok(Given::Unspecified)));
+        assert!(decode(&[2, 0]).is_err() && decode(&[2]).is_err());
         assert!(decode(&[2, 0, 0, 80, 127, 0, 0, 1]).is_err());
         assert!(decode(&[10, 0, 0, 80, 0, 0]).is_err());
-        assert_eq!(decode(&[1, 0, b'/', b'x']).err(), Some(Errno::AFNOSUPPORT));
+        assert_eq!(decode(&[16, 0, 0, 0]).err(), Some(Errno::AFNOSUPPORT));
     }
 
     #[test]
