@@ -40,7 +40,7 @@ pub fn run(args: Args) -> Exit {
     let model = match args.model.settings() {
         Ok(model) => model,
         Err(what) => {
-            eprintln!("jess dispatch: {what}");
+            tell!("jess dispatch: {what}");
             return Exit::USAGE;
         }
     };

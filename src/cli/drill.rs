@@ -2,7 +2,6 @@
 
 use crate::dispatch::drill::{self, ENVIRONMENT_NAME, Options, Row};
 use crate::exit::Exit;
-use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 

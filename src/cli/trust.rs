@@ -3,7 +3,6 @@
 use crate::exit::Exit;
 use crate::trust;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Check the agent configuration that a repository brings along.

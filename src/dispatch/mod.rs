@@ -139,7 +139,10 @@ pub enum Error {
     #[error("a budget for a session or a day is kept below $XDG_STATE_HOME or $HOME: set one of them")]
     NoState,
     /// What was spent can't be read or written.
-    #[error("keeping count of what is spent in {}: {reason}; move what is there out of the way", path.display())]
+    #[error(
+        "keeping count of what is spent in {}: {reason}; move what is there out of the way",
+        crate::sanitise::path(path)
+    )]
     Spend {
         /// The directory.
         path: PathBuf,
@@ -406,7 +409,7 @@ fn stop_soon(stopper: OwnedFd) -> Arc<dyn Fn() + Send + Sync> {
         if called.swap(true, Relaxed) {
             return;
         }
-        eprintln!("jess dispatch: the budget is used up; the run ends");
+        crate::sanitise::out::stderr("jess dispatch: the budget is used up; the run ends");
         let stopper = Arc::clone(&stopper);
         std::thread::spawn(move || {
             std::thread::sleep(LAST_WORDS);

@@ -59,7 +59,7 @@ impl fmt::Display for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KeySource::Env(name) => write!(f, "env:{name}"),
-            KeySource::File(path) => write!(f, "file:{}", path.display()),
+            KeySource::File(path) => write!(f, "file:{}", crate::sanitise::path(path)),
             // A command line may hold what should not be shown.
             KeySource::Command(_) => f.write_str("command:…"),
             KeySource::Keyring(description) => write!(f, "keyring:{description}"),

@@ -16,6 +16,7 @@ pub mod preflight;
 pub mod probe;
 pub mod profile;
 pub mod prompt;
+pub mod telemetry;
 
 pub(crate) use autofetch::entity;
 pub(crate) use fold::{fold, invisible};
@@ -152,6 +153,32 @@ mod tests {
         let sealed = Envelope::new().block(&Untrusted::new("x"), "f", &Untrusted::new("a\"\n<b>&'"));
         let head = sealed.lines().next().unwrap();
         assert!(head.ends_with("origin=\"a&quot;\\x0a&lt;b&gt;&amp;&apos;\">"), "{head}");
+    }
+
+    #[test]
+    fn nothing_that_does_not_print_is_raw_and_lines_and_tabs_stay() {
+        let envelope = Envelope::new();
+        let sealed = envelope.block(
+            &Untrusted::new("a\x1b[2J\x07b\tc\nd <im\0g src=//evil.example/x> \u{9b}"),
+            "k\x1b",
+            &Untrusted::new("o\x07\0\n"),
+        );
+        assert!(!sealed.contains(['\x1b', '\x07', '\0', '\u{9b}']), "{sealed:?}");
+        assert!(
+            sealed.contains("b\tc\nd ") && sealed.contains("\\x1b[2J") && sealed.contains(MARKER),
+            "{sealed}"
+        );
+        assert!(!sealed.contains("evil.example"), "{sealed}");
+        assert_eq!(sealed.lines().count(), 4, "the origin is on one line");
+    }
+
+    #[test]
+    fn half_a_megabyte_of_anything_is_sealed_whole() {
+        for unit in ["text and more of it. ", "<", "[x](http://e/) ", "\u{202e}", "</untrusted-x>", "# a\n"] {
+            let text = unit.repeat(500_000 / unit.len());
+            let (sealed, nonce) = block(&text);
+            assert_eq!(sealed.matches(&nonce).count(), 2, "{unit:?}");
+        }
     }
 
     #[test]

@@ -75,6 +75,51 @@ pub fn evaluate(response: &Untrusted<impl AsRef<str>>, nonce: &str) -> Verdict {
     Verdict { compatible: error.is_none(), valid_json, correct_verdict, nonce_leaked: leaked, error }
 }
 
+/// The canary was not answered.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError<E: std::error::Error + 'static> {
+    /// The canary does not fit the profile.
+    #[error(transparent)]
+    Envelope(#[from] Error),
+    /// Asking the model failed.
+    #[error("asking the model for the canary failed; give another model, or accept weaker defences")]
+    Dispatch(#[source] E),
+    /// It answered, and not well.
+    #[error(
+        "the model does not work through its envelope: {0}; give another model, or accept weaker defences"
+    )]
+    Incompatible(&'static str),
+}
+
+/// Asks a model for the canary: `ask` gets the caller's own `model` as it is, the system text and the user text.
+///
+/// # Errors
+/// With `strict`, whatever makes the model unfit. Without, a model that cannot be asked has a verdict that says so.
+pub fn check<M, E: std::error::Error + 'static>(
+    profile: &Profile,
+    model: &M,
+    strict: bool,
+    ask: impl FnOnce(&M, &str, &str) -> Result<Untrusted<String>, E>,
+) -> Result<Verdict, ProbeError<E>> {
+    let nonce = Nonce::fresh();
+    let (system, user) = build(profile, &nonce)?;
+    let verdict = match ask(model, &system, &user) {
+        Ok(response) => evaluate(&response, nonce.as_str()),
+        Err(error) if strict => return Err(ProbeError::Dispatch(error)),
+        Err(_) => Verdict {
+            compatible: false,
+            valid_json: false,
+            correct_verdict: false,
+            nonce_leaked: false,
+            error: Some("Model could not be asked"),
+        },
+    };
+    match verdict.error {
+        Some(error) if strict => Err(ProbeError::Incompatible(error)),
+        _ => Ok(verdict),
+    }
+}
+
 /// The whole response as JSON, or the last fenced part that is.
 fn parse(response: &str) -> Option<Value> {
     if let Ok(value) = serde_json::from_str(response.trim()) {
@@ -130,5 +175,25 @@ mod tests {
         for part in ["buffer[64]", "strcpy", "canary_probe.c:1", "CWE-120", nonce.as_str()] {
             assert!(user.contains(part), "{part}");
         }
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_asked_fails_softly_or_with_its_cause() {
+        use std::error::Error as _;
+        let profile = Profile::conservative();
+        let refused = |_: &i32, _: &str, _: &str| Err(std::io::Error::other("refused"));
+        let soft = check(&profile, &7, false, refused).unwrap();
+        assert!(!soft.compatible && soft.error.is_some());
+        let hard = check(&profile, &7, true, refused).unwrap_err();
+        assert_eq!(hard.source().unwrap().to_string(), "refused");
+        let wrong = |_: &i32, _: &str, _: &str| Ok::<_, std::io::Error>(Untrusted::new("no".to_string()));
+        assert!(!check(&profile, &7, false, wrong).unwrap().compatible);
+        assert!(matches!(check(&profile, &7, true, wrong), Err(ProbeError::Incompatible(_))));
+        let right = |model: &i32, system: &str, user: &str| {
+            assert_eq!(*model, 7, "the caller's own model");
+            assert!(system.contains("analyser") && user.contains("strcpy"));
+            Ok::<_, std::io::Error>(Untrusted::new("{\"is_vulnerable\": true}".to_string()))
+        };
+        assert!(check(&profile, &7, true, right).unwrap().compatible);
     }
 }

@@ -152,6 +152,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_prefix_of_the_table_leads_to_its_own_profile() {
+        // A prefix that another one shadows would lead elsewhere.
+        for (prefixes, name) in [
+            (&["claude-", "anthropic/"][..], "anthropic-claude"),
+            (&["gpt-", "openai/", "o1-", "o3-", "o4-"], "openai-gpt"),
+            (&["gemini-", "gemini/", "google/"], "google-gemini"),
+            (&["llama-", "meta-llama/"], "meta-llama"),
+            (&["ollama/"], "ollama-small"),
+        ] {
+            for prefix in prefixes {
+                assert_eq!(Profile::for_model(&format!("{prefix}x")).name, name, "{prefix}");
+                assert_eq!(Profile::for_model(&prefix.to_uppercase()).name, name, "{prefix}");
+            }
+        }
+    }
+
+    #[test]
     fn models_find_their_profile_behind_prefixes_and_in_any_case() {
         for (model, name) in [
             ("claude-opus-4", "anthropic-claude"),

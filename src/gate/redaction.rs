@@ -208,6 +208,42 @@ mod tests {
     }
 
     #[test]
+    fn each_shape_that_hosts_rely_on_goes_and_what_is_beside_it_stays() {
+        let r = |n: usize| "a1B2c3D4e5F6g7H8".repeat(n / 16 + 1)[..n].to_string();
+        for (secret, before, after) in [
+            (r(24), "Authorization: Bearer ", " x"),
+            ("dXNlcjpwYXNzd29yZA==".into(), "Authorization: Basic ", " x"),
+            (r(40), "aws_secret_access_key = ", "\n"),
+            (format!("1//{}", r(30)), "refresh ", " x"),
+            (format!("xoxc-{}", r(20)), "t=", "\n"),
+            (r(44), "AccountKey=", ";x"),
+            (format!("abc8Q~{}", r(34)), "secret ", " x"),
+            (format!("eyJ{}.eyJ{}.{}", r(20), r(20), r(20)), "x ", " y"),
+            (format!("ewog{}.ewog{}.{}", r(20), r(20), r(20)), "x ", " y"),
+            ("pw0rd-x".into(), "postgres://u:", "@db.example/x"),
+            ("pw0rd-x".into(), "mongodb+srv://u:", "@db.example/x"),
+            ("pw0rd-x".into(), "redis://:", "@db.example:1/0"),
+            ("pw0rd-x".into(), "amqp://u:", "@db.example/x"),
+            ("pw0rd-x".into(), "ftp://u:", "@db.example/x"),
+        ] {
+            let clean = free_text(&format!("{before}{secret}{after}"));
+            assert!(!clean.contains(&secret), "{before}{secret} -> {clean}");
+            assert!(clean.contains("[REDACTED]") && clean.ends_with(after), "{clean}");
+        }
+        for parameter in NAMES {
+            let clean = urls(&format!("https://h.example/p?{parameter}=zz9&keep=1"));
+            assert_eq!(clean, format!("https://h.example/p?{parameter}=[REDACTED]&keep=1"));
+        }
+        let body = r(64);
+        for pem in [
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"),
+            format!("-----BEGIN PRIVATE KEY-----\n{body}"),
+        ] {
+            assert_eq!(free_text(&format!("a {pem}")).trim_end(), "a [REDACTED-PRIVATE-KEY]");
+        }
+    }
+
+    #[test]
     fn secret_names_are_known_by_list_and_suffix() {
         for name in ["token", " API_KEY ", "x-my-key", "db_pwd"] {
             assert!(is_secret_name(name));

@@ -148,5 +148,9 @@ mod tests {
             assert!(!has_nonprintable(text));
         }
         assert!(has_nonprintable("a\n"));
+        assert_eq!(
+            escape("\x1b]52;c;QQ==\x07\x1bP1$r\x1b\\\u{90}\u{9d}8;;x\u{9c}", false),
+            "\\x1b]52;c;QQ==\\x07\\x1bP1$r\\x1b\\\\x90\\x9d8;;x\\x9c"
+        );
     }
 }

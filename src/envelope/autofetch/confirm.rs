@@ -16,9 +16,19 @@ pub(super) fn worth_reading(text: &str) -> bool {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
     memchr::memchr2_iter(b']', b'<', bytes).any(|at| match byte(at) {
-        b']' => matches!(byte(at + 1), b'(' | b':'),
+        b']' => matches!(byte(at + 1), b'(' | b':') && may_lead_out(bytes, at + 2),
         _ => byte(at + 1).is_ascii_alphabetic() && tag_with_value(bytes, at + 1),
     })
+}
+
+/// Something in the bytes that a short destination has could make it lead outside: a colon, two slashes, an escape.
+fn may_lead_out(bytes: &[u8], at: usize) -> bool {
+    let window = bytes.get(at..bytes.len().min(at + 256)).unwrap_or_default();
+    let end = memchr::memchr(b')', window).unwrap_or(window.len());
+    let dest = window.get(..end).unwrap_or_default();
+    let acts =
+        |pair: &[u8]| matches!(pair, [b':' | b'&' | b'\\' | b'%' | b'<' | b'\n', ..] | [b'/', b'/', ..]);
+    end == 256 || dest.windows(2).any(acts) || dest.last().is_some_and(|b| acts(&[*b, 0]))
 }
 
 /// A `=` within the bytes that a small tag has. Larger ones are the scanner's alone.

@@ -117,7 +117,14 @@ impl Scanner<'_> {
         }
         let name = self.text.get(at + 1..name_end)?;
         let local = name.rsplit(':').next().unwrap_or(name);
-        let is = |set: &[&str]| set.iter().any(|known| local.eq_ignore_ascii_case(known));
+        let is = |set: &[&str]| {
+            let first = local.as_bytes().first().map(u8::to_ascii_lowercase);
+            set.iter().any(|known| {
+                known.len() == local.len()
+                    && known.as_bytes().first().copied() == first
+                    && local.eq_ignore_ascii_case(known)
+            })
+        };
         if is(&["style"]) {
             return Some((at, self.style_end(name_end)));
         }

@@ -3,6 +3,9 @@
 use super::url::{self, Target};
 use super::{Range, Scanner};
 
+/// Open brackets that are remembered. A link whose opening is forgotten is taken out from its `]` on.
+const MAX_OPEN: usize = 16 * 1024;
+
 /// A destination that follows `](` or `]:`.
 struct Destination<'a> {
     dest: &'a str,
@@ -16,6 +19,10 @@ impl<'a> Scanner<'a> {
     pub(super) fn open_bracket(&mut self, at: usize) {
         if !self.escaped(at) {
             let image = at > 0 && self.byte(at - 1) == b'!';
+            // What was opened longest ago is closed least likely.
+            if self.brackets.len() >= MAX_OPEN {
+                self.brackets.drain(..MAX_OPEN / 2);
+            }
             self.brackets.push((at, image));
         }
     }

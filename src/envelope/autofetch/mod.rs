@@ -214,12 +214,24 @@ impl<'a> Scanner<'a> {
 }
 
 /// `text` with every range replaced by the marker. Where what follows would make a link of the marker's own brackets,
-/// a space keeps them apart.
+/// a space keeps them apart. Of markers with nothing but blanks between them two are written: a flood of openings must
+/// not grow into a larger one.
 fn replace(text: &str, ranges: &[Range]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
+    let mut row = 0;
     for &(start, end) in ranges {
         let Some(between) = text.get(at..start) else { continue };
+        row = if between.bytes().all(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')) { row + 1 } else { 0 };
+        if row > 1 && out.ends_with(MARKER) {
+            out.extend(between.matches('\n'));
+            if !out.ends_with(MARKER) {
+                row = 0;
+                out.push_str(MARKER);
+            }
+            at = end;
+            continue;
+        }
         push_apart(&mut out, between);
         if out.ends_with(MARKER) {
             out.push(' ');

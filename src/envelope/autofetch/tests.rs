@@ -66,6 +66,14 @@ fn the_host_is_gone_from_every_fetching_construct() {
         "\x1b_Gf=100,t=f;evil.example\x1b\\",
         "![^1]\n\n[^1]: https://evil.example",
         "![[https://evil.example/x.png]]",
+        "[b]:    https://evil.example/",
+        "   [b]:\n   <https://evil.example/>",
+        "<applet code=x codebase=https://evil.example>",
+        "<bgsound src=https://evil.example>",
+        "<portal src=https://evil.example>",
+        "<form action=https://evil.example>",
+        "[a](file://evil.example/x) and [b](ftp://evil.example/) and [c](vbscript:evil.example)",
+        "![a](data:image/svg+xml;base64,evil.example)",
     ];
     for text in cases {
         let (clean, count) = redact_autofetch(text);
@@ -82,6 +90,24 @@ fn an_unclosed_tag_loses_its_opening() {
 }
 
 #[test]
+fn length_hides_nothing() {
+    let long = "a".repeat(9000);
+    for text in [
+        format!("![x](https://evil.example/{long})"),
+        format!("[x](https://evil.example/{long})"),
+        format!("<img alt='{long}' src=https://evil.example/>"),
+        format!("<a title=\"{long}\" href=https://evil.example/>"),
+        format!("<b {long} style='x:url(https://evil.example)'>"),
+        format!("[{long}](https://evil.example/)"),
+    ] {
+        let clean = out(&text);
+        assert!(!clean.contains("evil.example"), "{}", clean.get(..200).unwrap_or(&clean));
+    }
+    let prose = format!("a word [1] ({long}) and [see] ({long} https://example.org)");
+    assert_eq!(out(&prose), prose);
+}
+
+#[test]
 fn the_marker_never_becomes_a_link_itself() {
     let clean = out("![a](x)(https://evil.example) ![b](y): https://evil.example");
     assert!(!clean.contains("](") && !clean.contains("]:"), "{clean}");
@@ -95,6 +121,9 @@ fn ordinary_text_and_code_are_borrowed_unchanged() {
         "auto f = [](std::string s) { return s; }; arr[i](std::move(x));",
         "{ [key]: v, [other]: 'w' }",
         "if a < b && c > d || x <y { }",
+        "import os.path\nfrom a.b import (c, d)\nprint(f'{x[0]}: {y}')",
+        "template <class T> struct A { std::vector<T> v; A<B<T>> w; };",
+        "printf(\"%s [%d]: %s\\n\", a, b, c);",
         "Vec<Image>, Option<Link>, Box<dyn Input>, HashMap<String, Frame>",
         "#include <string>\n#include <vector>\nstd::map<std::string, int> m;",
         "[^1]: text of the note, https://example.org\n\nmydata:1,2 data: 1, 2",

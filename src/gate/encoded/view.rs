@@ -3,6 +3,7 @@
 //! Every decoder walks the text once and yields one view, so that all views of a level together are a constant number of
 //! times as long as the text. Views of decoded bytes are decoded again, [`DEPTH`] levels in all.
 
+use crate::gate::secrets;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
 use std::io::Read as _;
@@ -506,20 +507,36 @@ fn glued(text: &str, views: &mut Vec<View>) {
     }
 }
 
-/// The text without white space.
+/// From each beginning of a vendor's format on, the text without white space: a token that was wrapped or spaced out.
 fn joined(text: &str, views: &mut Vec<View>) {
-    let mut view = View { exact: true, ..View::new("split") };
-    let mut start = 0;
-    for (at, c) in text.char_indices().filter(|(_, c)| c.is_whitespace()) {
-        if at > start {
-            view.piece(text.get(start..at).unwrap_or_default(), start, at);
+    /// Longest token that is put together, in bytes.
+    const REACH: usize = 128;
+    let mut view = View::new("split");
+    for start in secrets::format_starts(text) {
+        let rest = text.get(start..).unwrap_or_default();
+        let mut end = start;
+        let mut broken = false;
+        view.gap();
+        let from = view.text.len();
+        for (at, c) in rest.char_indices() {
+            if view.text.len() - from >= REACH {
+                break;
+            }
+            if c.is_whitespace() {
+                broken = true;
+                continue;
+            }
+            end = start + at + c.len_utf8();
+            view.piece(rest.get(at..at + c.len_utf8()).unwrap_or_default(), start + at, end);
         }
-        start = at + c.len_utf8();
+        if !broken || end == start {
+            view.text.truncate(from);
+            while view.pieces.last().is_some_and(|p| p.0 >= from) {
+                view.pieces.pop();
+            }
+        }
     }
-    if start > 0 {
-        view.piece(text.get(start..).unwrap_or_default(), start, text.len());
-        views.push(view);
-    }
+    views.push(view);
 }
 
 /// The text as a reader sees it: look-alikes folded, invisible characters gone.

@@ -44,6 +44,8 @@ pub(super) fn find_formats(text: &str) -> Vec<SecretHit> {
     settled(text, hits)
 }
 
+pub(super) use shape::starts as format_starts;
+
 fn settled(text: &str, mut hits: Vec<SecretHit>) -> Vec<SecretHit> {
     hits.retain(|h| !text.get(h.start..h.end).is_none_or(|s| s.starts_with("[REDACTED")));
     // A vendor's format says more than a name beside it: equal starts are settled by the order of the stages.

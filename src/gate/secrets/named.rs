@@ -133,11 +133,12 @@ pub(super) fn find(text: &str, hits: &mut Vec<SecretHit>) {
     };
     let bytes = text.as_bytes();
     let mut taken = 0;
+    let mut ends = Ends::default();
     for name in names.find_overlapping_iter(text) {
         if name.start() < taken {
             continue;
         }
-        let Some((start, end, quoted)) = value_after(bytes, name.end()) else { continue };
+        let Some((start, end, quoted)) = value_after(bytes, name.end(), &mut ends) else { continue };
         let value = bytes.get(start..end).unwrap_or_default();
         let index = name.pattern().as_usize();
         let kind = match OWNERS.get(index).and_then(|owner| VENDORS.get(*owner)) {
@@ -157,7 +158,7 @@ pub(super) fn find(text: &str, hits: &mut Vec<SecretHit>) {
 }
 
 /// The value that stands after a name: the rest of the identifier, a separator, perhaps quotes.
-fn value_after(bytes: &[u8], name_end: usize) -> Option<(usize, usize, bool)> {
+fn value_after(bytes: &[u8], name_end: usize, ends: &mut Ends) -> Option<(usize, usize, bool)> {
     let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
     let mut i = name_end;
     let word = bytes
@@ -189,36 +190,57 @@ fn value_after(bytes: &[u8], name_end: usize) -> Option<(usize, usize, bool)> {
     if quoted {
         i += 1;
     }
-    let rest = bytes.get(i..)?;
-    let window = rest.get(..rest.len().min(8192)).unwrap_or_default();
-    let end = if quoted {
-        window.iter().position(|b| *b == quote || *b == b'\n')?
-    } else {
-        window
-            .iter()
-            .position(|b| {
-                b.is_ascii_whitespace()
-                    || matches!(
-                        b,
-                        b'"' | b'\''
-                            | b'`'
-                            | b','
-                            | b';'
-                            | b'<'
-                            | b'>'
-                            | b'('
-                            | b')'
-                            | b'{'
-                            | b'}'
-                            | b'['
-                            | b']'
-                            | b'|'
-                            | b'&'
-                    )
-            })
-            .unwrap_or(window.len())
-    };
-    (end > 0).then_some((i, i + end, quoted))
+    let end = if quoted { ends.quoted(bytes, i, quote)? } else { ends.bare(bytes, i) };
+    (end > i).then_some((i, end, quoted))
+}
+
+/// Longest value that is read, in bytes.
+const VALUE: usize = 8192;
+
+/// Where values end. Many names may stand before one value: each byte of it is read once.
+#[derive(Default)]
+struct Ends {
+    bare: (usize, usize),
+    /// For the quotes `"`, `'` and a backtick: up to where no end is, and the end if one is known.
+    quoted: [(usize, usize, Option<usize>); 3],
+}
+
+impl Ends {
+    /// The end of an unquoted value at `from`.
+    fn bare(&mut self, bytes: &[u8], from: usize) -> usize {
+        let stops = |b: &u8| {
+            b.is_ascii_whitespace()
+                || matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b'<' | b'>')
+                || matches!(b, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'|' | b'&')
+        };
+        let (start, end) = self.bare;
+        if !(start..end).contains(&from) {
+            let len =
+                bytes.get(from..).unwrap_or_default().iter().take(VALUE).take_while(|b| !stops(b)).count();
+            self.bare = (from, from + len);
+        }
+        self.bare.1
+    }
+
+    /// The closing quote of a value at `from`, on the same line.
+    fn quoted(&mut self, bytes: &[u8], from: usize, quote: u8) -> Option<usize> {
+        let slot = self.quoted.get_mut(match quote {
+            b'"' => 0,
+            b'\'' => 1,
+            _ => 2,
+        })?;
+        let (start, clear, end) = *slot;
+        let known = (start..=clear).contains(&from);
+        if known && let Some(end) = end {
+            return bytes.get(end).filter(|b| **b == quote).map(|_| end);
+        }
+        let search = if known { clear } else { from };
+        let limit = (from + VALUE).min(bytes.len());
+        let rest = bytes.get(search..limit).unwrap_or_default();
+        let found = memchr::memchr2(quote, b'\n', rest).map(|at| search + at);
+        *slot = (from, found.unwrap_or(limit), found);
+        found.filter(|at| bytes.get(*at) == Some(&quote))
+    }
 }
 
 /// Judges a value whose name says only that it is secret.
@@ -270,8 +292,7 @@ fn varied(value: &[u8]) -> bool {
     seen.iter().filter(|s| **s).count() >= 5
 }
 
-/// Stands for a secret in documentation.
-fn placeholder(value: &[u8]) -> bool {
+static PLACEHOLDERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     const WORDS: &[&str] = &[
         "example",
         "changeme",
@@ -311,9 +332,13 @@ fn placeholder(value: &[u8]) -> bool {
         "null",
         "none",
     ];
-    let lower = String::from_utf8_lossy(value).to_ascii_lowercase();
+    AhoCorasick::builder().ascii_case_insensitive(true).build(WORDS).ok()
+});
+
+/// Stands for a secret in documentation.
+fn placeholder(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'$' | b'%' | b'@' | b'&' | b'*' | b'<' | b'{' | b'#'))
-        || WORDS.iter().any(|w| lower.contains(w))
+        || PLACEHOLDERS.as_ref().is_none_or(|words| words.is_match(value))
 }
 
 /// Bits per character, by frequency.

@@ -142,6 +142,28 @@ pub(super) fn find(text: &str, hits: &mut Vec<SecretHit>) {
     }
 }
 
+/// Where a vendor's format begins that its literal alone tells from prose, each place once.
+pub(in crate::gate) fn starts(text: &str) -> Vec<usize> {
+    /// Shorter literals stand in ordinary words.
+    const TELLING: usize = 4;
+    let Some(compiled) = COMPILED.as_ref() else { return Vec::new() };
+    let bytes = text.as_bytes();
+    let word = |at: usize| {
+        at.checked_sub(1).and_then(|i| bytes.get(i)).is_some_and(|b| {
+            !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b'=' | b':' | b'(' | b',' | b'>')
+        })
+    };
+    let mut starts: Vec<usize> = compiled
+        .anchors
+        .find_overlapping_iter(text)
+        .filter(|m| m.len() >= TELLING && !word(m.start()))
+        .map(|m| m.start())
+        .collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+}
+
 /// A letter before the token that belongs to an escape (`\n`, `%3D`, `\u003d`), not to a word.
 fn escaped_letter(bytes: &[u8], start: usize) -> bool {
     let before = bytes.get(start.saturating_sub(6)..start).unwrap_or_default();
