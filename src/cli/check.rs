@@ -141,12 +141,12 @@ fn check(args: &Args) -> Result<Exit, Failure> {
     if let Some(path) = &args.write_baseline {
         let text = serde_json::to_string_pretty(&Baseline::of(&reports)).map_err(internal)?;
         std::fs::write(path, text + "\n")
-            .map_err(|e| internal(format!("writing {}: {e}", path.display())))?;
+            .map_err(|e| internal(format!("writing {}: {e}", sanitise::path(path))))?;
         return Ok(Exit::OK);
     }
     let mut stale = 0;
     if let Some(path) = &args.baseline {
-        let read = |e: String| usage(format!("reading the baseline {}: {e}", path.display()));
+        let read = |e: String| usage(format!("reading the baseline {}: {e}", sanitise::path(path)));
         let text = std::fs::read_to_string(path).map_err(|e| read(e.to_string()))?;
         stale = Baseline::parse(&text).map_err(read)?.apply(&mut reports);
     }
@@ -198,7 +198,7 @@ fn gather(args: &Args, options: &Options, skipped: &mut Skipped) -> Result<Vec<W
         let (files, left_out) = walk::files(path, options).map_err(usage)?;
         // A file named on the command line must be readable: an error, not a count.
         if files.as_slice() == [path.clone()] {
-            std::fs::File::open(path).map_err(|e| usage(format!("reading {}: {e}", path.display())))?;
+            std::fs::File::open(path).map_err(|e| usage(format!("reading {}: {e}", sanitise::path(path))))?;
         }
         skipped.add(left_out);
         work.extend(files.into_iter().map(Work::File));
@@ -334,8 +334,8 @@ fn preflight(work: Vec<Work>, options: &Options) -> Result<Exit, Failure> {
             }
             Work::File(p) => {
                 let reader = walk::open(&p, options);
-                let mut reader =
-                    reader.map_err(|_| usage(format!("reading {}: not a readable text", p.display())))?;
+                let mut reader = reader
+                    .map_err(|_| usage(format!("reading {}: not a readable text", sanitise::path(&p))))?;
                 reader.read_to_end(&mut bytes).map_err(read)?;
                 p.to_string_lossy().into_owned()
             }

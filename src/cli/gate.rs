@@ -28,6 +28,9 @@ pub struct Args {
     /// The documents are JSON artefacts that must fit this JSON Schema. References outside the file are refused.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
+    /// With --schema: a key that the schema does not name is a finding, at any depth.
+    #[arg(long, requires = "schema")]
+    closed: bool,
     /// File with values that must not leave in any encoding, one a line (8 bytes or more each).
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
@@ -63,7 +66,8 @@ fn check(args: &Args) -> Result<Exit, String> {
         Some(file) => {
             let text =
                 std::fs::read_to_string(file).map_err(|e| format!("cannot read {}: {e}", shown(file)))?;
-            Some(Schema::parse(&text).map_err(|e| format!("{}: {e}", shown(file)))?)
+            let parse = if args.closed { Schema::parse_closed } else { Schema::parse };
+            Some(parse(&text).map_err(|e| format!("{}: {e}", shown(file)))?)
         }
         None => None,
     };

@@ -10,7 +10,7 @@ use std::process::Command;
 pub fn run(dir: Option<&Path>) -> Exit {
     match install(dir) {
         Ok(path) => {
-            say!("{}: commits are checked from now on", sanitise::escape(&path.display().to_string(), false));
+            say!("{}: commits are checked from now on", sanitise::path(&path));
             Exit::OK
         }
         Err(why) => {
@@ -26,7 +26,7 @@ fn install(dir: Option<&Path>) -> Result<PathBuf, String> {
     git.args(["rev-parse", "--path-format=absolute", "--git-path", "hooks"]).current_dir(dir);
     let out = git.output().map_err(|e| format!("asking git for its hooks directory: {e}; install git"))?;
     if !out.status.success() {
-        return Err(format!("{} is in no Git repository; name one with --dir", dir.display()));
+        return Err(format!("{} is in no Git repository; name one with --dir", sanitise::path(dir)));
     }
     let hooks = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim_end_matches('\n'));
     let jess = std::env::current_exe().map_err(|e| format!("asking for the path of jess: {e}"))?;
@@ -35,7 +35,7 @@ fn install(dir: Option<&Path>) -> Result<PathBuf, String> {
 
 /// The text of a Git pre-commit hook that runs `jess` over staged content; any fault blocks the commit.
 pub fn pre_commit_script(jess: &Path) -> String {
-    let quoted = jess.display().to_string().replace('\'', r"'\''");
+    let quoted = jess.to_string_lossy().replace('\'', r"'\''");
     format!(
         "#!/bin/sh\n# installed by jess\n'{quoted}' check --staged --fail-on high\ncode=$?\n\
          case $code in 0|2) exit 0 ;; 1) echo 'jess: findings above; commit blocked' >&2; exit 1 ;;\n\
@@ -55,12 +55,15 @@ pub fn install_pre_commit(hooks_dir: &Path, jess: &Path) -> Result<PathBuf, Stri
     {
         return Err(format!(
             "{} is not ours; add `jess check --staged --fail-on high` to it",
-            path.display()
+            sanitise::path(&path)
         ));
     } else if path.symlink_metadata().is_ok_and(|m| !m.is_file()) {
-        return Err(format!("{} is not a file; remove it or use another hooks directory", path.display()));
+        return Err(format!(
+            "{} is not a file; remove it or use another hooks directory",
+            sanitise::path(&path)
+        ));
     }
-    let fail = |e: std::io::Error| format!("writing {}: {e}", path.display());
+    let fail = |e: std::io::Error| format!("writing {}: {e}", sanitise::path(&path));
     std::fs::create_dir_all(hooks_dir).map_err(fail)?;
     let new = hooks_dir.join(".pre-commit.jess-new");
     let mut file = std::fs::OpenOptions::new()

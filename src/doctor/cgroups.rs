@@ -11,14 +11,17 @@ pub fn checks() -> Vec<Check> {
         Ok(Place { directory, controllers })
             if cgroup::WANTED.iter().all(|c| controllers.iter().any(|have| have == c)) =>
         {
-            Check::ok("delegation", format!("{} with {}", directory.display(), controllers.join(", ")))
+            Check::ok(
+                "delegation",
+                format!("{} with {}", crate::sanitise::path(&directory), controllers.join(", ")),
+            )
         }
         Ok(Place { directory, controllers }) => Check::not(
             "delegation",
             State::Limited,
             format!(
                 "{} with {}",
-                directory.display(),
+                crate::sanitise::path(&directory),
                 if controllers.is_empty() { "no controller".into() } else { controllers.join(", ") }
             ),
         )

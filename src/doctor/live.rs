@@ -28,7 +28,7 @@ pub fn run() -> Live {
     if let Err(error) =
         std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(&dir)
     {
-        return none(format!("making {}: {error}", dir.display()));
+        return none(format!("making {}: {error}", crate::sanitise::path(&dir)));
     }
     let report = dir.join("report.json");
     let output = Command::new(own_program())
@@ -42,7 +42,7 @@ pub fn run() -> Live {
     let _ = std::fs::remove_dir_all(&dir);
     let output = match output {
         Ok(output) => output,
-        Err(error) => return none(format!("starting {}: {error}", own_program().display())),
+        Err(error) => return none(format!("starting {}: {error}", crate::sanitise::path(own_program()))),
     };
     let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     let Ok(report) =

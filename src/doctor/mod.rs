@@ -160,7 +160,7 @@ pub fn apparmor_profile() -> String {
     format!(
         "abi <abi/4.0>,\ninclude <tunables/global>\n\nprofile jess \"{}\" flags=(unconfined) {{\n  userns,\n\n  \
          include if exists <local/jess>\n}}\n",
-        program.display().to_string().replace(['"', '\n'], "?")
+        program.to_string_lossy().replace(['"', '\n'], "?")
     )
 }
 
@@ -183,6 +183,6 @@ mod tests {
     #[test]
     fn the_apparmor_profile_names_this_program_and_grants_user_namespaces() {
         let profile = apparmor_profile();
-        assert!(profile.contains(&own_program().display().to_string()) && profile.contains("userns,"));
+        assert!(profile.contains(&*own_program().to_string_lossy()) && profile.contains("userns,"));
     }
 }

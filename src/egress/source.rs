@@ -122,7 +122,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("key");
         std::fs::write(&file, "  sk-secret\n").unwrap();
-        assert_eq!(read(&format!("file:{}", file.display())).as_deref(), Ok("sk-secret"));
+        assert_eq!(read(&format!("file:{}", file.to_string_lossy())).as_deref(), Ok("sk-secret"));
         assert_eq!(read("command:printf 'a%sb\\n' -").as_deref(), Ok("a-b"));
     }
 

@@ -8,6 +8,7 @@ use super::{Finding, MAX_FINDINGS, secrets};
 use crate::sanitise;
 use crate::untrusted::Untrusted;
 use jsonschema::PatternOptions;
+use serde_json::Value;
 
 /// Longest artefact that is validated, in bytes; a longer one is a finding.
 pub const MAX_BYTES: usize = 16 << 20;
@@ -42,11 +43,27 @@ impl Schema {
             return Err(Error::TooLong);
         }
         let schema = crate::trust::json::parse(&Untrusted::new(text)).map_err(Error::Json)?;
+        Schema::compile(schema.inspect())
+    }
+
+    /// [`Schema::parse`], and no object at any depth may have a key that the schema does not name, unless the schema
+    /// itself says what else is allowed.
+    pub fn parse_closed(text: &str) -> Result<Schema, Error> {
+        if text.len() > MAX_SCHEMA {
+            return Err(Error::TooLong);
+        }
+        let schema = crate::trust::json::parse(&Untrusted::new(text)).map_err(Error::Json)?;
+        let mut closed = schema.inspect().clone();
+        close(&mut closed, false);
+        Schema::compile(&closed)
+    }
+
+    fn compile(schema: &Value) -> Result<Schema, Error> {
         jsonschema::options()
             .offline()
             .should_validate_formats(true)
             .with_pattern_options(PatternOptions::regex().size_limit(1 << 20))
-            .build(schema.inspect())
+            .build(schema)
             .map(Schema)
             .map_err(|e| Error::Schema(sanitise::terminal(&e.to_string(), 300)))
     }
@@ -77,9 +94,120 @@ impl Schema {
     }
 }
 
+impl Schema {
+    /// The answer if it fits; else what `again` gives, asked once, if that fits; else nothing. Never an error: an answer
+    /// that cannot be had is none.
+    pub fn accept(
+        &self,
+        answer: &Untrusted<impl AsRef<str>>,
+        again: impl FnOnce() -> Option<Untrusted<String>>,
+    ) -> Option<Untrusted<Value>> {
+        let fitting = |text: &str| {
+            let text = Untrusted::new(text);
+            if self.check("", &text).is_empty() { crate::trust::json::parse(&text).ok() } else { None }
+        };
+        fitting(answer.inspect().as_ref()).or_else(|| again().and_then(|second| fitting(second.inspect())))
+    }
+}
+
+/// Closes every object of a schema. The branches of a composition are left open: their parent is closed over all of them.
+fn close(schema: &mut Value, composed: bool) {
+    let Value::Object(object) = schema else { return };
+    let composes =
+        ["allOf", "anyOf", "oneOf", "if", "$ref", "dependentSchemas"].iter().any(|k| object.contains_key(*k));
+    let has_keys = object.contains_key("properties")
+        || object
+            .get("type")
+            .is_some_and(|t| t == "object" || t.as_array().is_some_and(|a| a.iter().any(|t| t == "object")));
+    let says = ["additionalProperties", "unevaluatedProperties", "patternProperties"]
+        .iter()
+        .any(|k| object.contains_key(*k));
+    for (key, value) in object.iter_mut() {
+        match key.as_str() {
+            "properties" | "patternProperties" | "$defs" | "definitions" => {
+                if let Value::Object(named) = value {
+                    named.values_mut().for_each(|inner| close(inner, false));
+                }
+            }
+            "items" | "additionalProperties" | "contains" | "additionalItems" | "unevaluatedItems"
+                if value.is_object() =>
+            {
+                close(value, false);
+            }
+            "items" | "prefixItems" => {
+                if let Value::Array(list) = value {
+                    list.iter_mut().for_each(|inner| close(inner, false));
+                }
+            }
+            "anyOf" | "oneOf" | "allOf" => {
+                if let Value::Array(list) = value {
+                    let part = composed || has_keys || key == "allOf";
+                    list.iter_mut().for_each(|inner| close(inner, part));
+                }
+            }
+            "if" | "then" | "else" | "not" => close(value, true),
+            _ => {}
+        }
+    }
+    if has_keys && !says && !composed {
+        let keyword = if composes { "unevaluatedProperties" } else { "additionalProperties" };
+        object.insert(keyword.into(), Value::Bool(false));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_closed_schema_refuses_an_extra_key_at_any_depth() {
+        let text = r##"{
+            "type": "object",
+            "properties": {
+                "list": { "type": "array", "items": { "type": "object", "properties": { "a": {} } } },
+                "dict": { "type": "object", "additionalProperties": { "type": "object", "properties": { "a": {} } } },
+                "optional": { "anyOf": [{ "type": "object", "properties": { "a": {} } }, { "type": "null" }] },
+                "both": { "allOf": [{ "properties": { "a": {} } }], "type": "object", "properties": { "b": {} } },
+                "tree": { "$ref": "#/$defs/node" },
+                "free": { "type": "object", "additionalProperties": true }
+            },
+            "$defs": { "node": { "type": "object", "properties": { "next": { "$ref": "#/$defs/node" } } } }
+        }"##;
+        let (open, closed) = (Schema::parse(text).unwrap(), Schema::parse_closed(text).unwrap());
+        let fits = |schema: &Schema, text: &str| schema.check("a", &Untrusted::new(text)).is_empty();
+        for extra in [
+            r#"{"x": 1}"#,
+            r#"{"list": [{"a": 1}, {"x": 1}]}"#,
+            r#"{"dict": {"k": {"x": 1}}}"#,
+            r#"{"optional": {"x": 1}}"#,
+            r#"{"both": {"a": 1, "b": 2, "x": 1}}"#,
+            r#"{"tree": {"next": {"next": {"x": 1}}}}"#,
+        ] {
+            assert!(fits(&open, extra), "the control: {extra}");
+            assert!(!fits(&closed, extra), "{extra}");
+        }
+        let whole = r#"{"list": [{"a": 1}], "dict": {"k": {"a": 1}}, "optional": null, "both": {"a": 1, "b": 2},
+            "tree": {"next": {"next": {}}}, "free": {"x": 1}}"#;
+        assert!(fits(&closed, whole));
+    }
+
+    #[test]
+    fn an_answer_is_asked_for_again_once_and_then_there_is_none() {
+        let schema =
+            Schema::parse_closed(r#"{"type": "object", "properties": {"n": {"type": "integer"}}}"#).unwrap();
+        let good = || Some(Untrusted::new("{\"n\": 1}".to_string()));
+        let never = || -> Option<Untrusted<String>> { panic!("a good answer is not asked for again") };
+        assert!(schema.accept(&Untrusted::new("{\"n\": 1}"), never).is_some());
+        assert!(schema.accept(&Untrusted::new("{\"m\": 1}"), good).is_some());
+        let mut asked = 0;
+        let bad = || {
+            asked += 1;
+            Some(Untrusted::new("{\"m\": 1}".to_string()))
+        };
+        assert!(schema.accept(&Untrusted::new("no"), bad).is_none());
+        assert_eq!(asked, 1);
+        assert!(schema.accept(&Untrusted::new("no"), || None).is_none());
+    }
 
     const SCHEMA: &str = r##"{
         "type": "object", "required": ["title", "items"], "additionalProperties": false,

@@ -36,7 +36,7 @@ impl fmt::Display for Absent {
             Absent::Unmounted => f.write_str("no cgroup file system is mounted"),
             Absent::VersionOne => f.write_str("version 1 holds the controllers; only version 2 is used"),
             Absent::NotDelegated(own) => {
-                write!(f, "{} and the groups above it are not this user's", own.display())
+                write!(f, "{} and the groups above it are not this user's", crate::sanitise::path(own))
             }
         }
     }
@@ -128,7 +128,7 @@ mod tests {
             fs::write(group.join("cgroup.subtree_control"), down).unwrap();
         }
         let root = dir.path().canonicalize().unwrap();
-        let mountinfo = format!("30 20 0:26 / {} rw - cgroup2 cgroup2 rw\n", root.display());
+        let mountinfo = format!("30 20 0:26 / {} rw - cgroup2 cgroup2 rw\n", root.to_string_lossy());
         (dir, mountinfo)
     }
 

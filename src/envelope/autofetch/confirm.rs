@@ -137,7 +137,7 @@ fn element(text: &str, (start, end): Range, ranges: &mut Vec<Range>) {
         html5gum::Token::StartTag(tag) => tag.attributes.iter().any(|(name, value)| {
             let value = String::from_utf8_lossy(value);
             let presentation = name.as_slice() == b"style";
-            (presentation && value.contains("url("))
+            (presentation && value.contains(['(', '\\', '@']))
                 || (!presentation
                     && LEADING.contains(&name.as_slice())
                     && url::target(&value) == Target::Outside)

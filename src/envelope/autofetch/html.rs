@@ -108,6 +108,9 @@ impl Scanner<'_> {
                 .eq_ignore_ascii_case(b"xml-stylesheet")
                 .then(|| (at, self.tag_end(at + 16, None).0));
         }
+        if first == b'!' {
+            return self.declaration(at);
+        }
         if !first.is_ascii_alphabetic() {
             return None;
         }
@@ -146,6 +149,21 @@ impl Scanner<'_> {
         let mut acts = false;
         let (end, decided) = self.tag_end(name_end, Some(&mut acts));
         (acts || !decided).then_some((at, end))
+    }
+
+    /// `<!ENTITY …>`, and a `<!DOCTYPE …>` that names an address: what an XML reader loads.
+    fn declaration(&mut self, at: usize) -> Option<Range> {
+        let word = |word: &[u8]| {
+            self.bytes.get(at + 2..at + 2 + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word))
+        };
+        let (entity, document) = (word(b"entity"), word(b"doctype"));
+        if !entity && !document {
+            return None;
+        }
+        let window = self.bytes.get(at..self.bytes.len().min(at + 4096)).unwrap_or_default();
+        let len = memchr::memchr2(b'>', b'[', window).unwrap_or(window.len());
+        let addressed = window.get(..len).is_some_and(|head| memchr::memmem::find(head, b"//").is_some());
+        (entity || addressed).then(|| (at, at + len + usize::from(window.get(len) == Some(&b'>'))))
     }
 
     fn name_len(&self, from: usize) -> usize {
@@ -276,8 +294,12 @@ impl Scanner<'_> {
         if name.len() > 32 {
             return false;
         }
+        // In SVG and XML any prefix may be bound to the name space of links.
+        let local = name.rsplit(':').next().unwrap_or(name);
         let handler = name.get(..2).is_some_and(|on| on.eq_ignore_ascii_case("on")) && name.len() > 3;
-        let known = ATTRIBUTES.iter().any(|known| name.eq_ignore_ascii_case(known));
+        let known = ATTRIBUTES
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known) || local.eq_ignore_ascii_case(known));
         if !handler && !known {
             return false;
         }
@@ -289,15 +311,19 @@ impl Scanner<'_> {
     /// Attributes that matter only with certain values: a fragment as destination, presentation without a reference.
     fn harmless_value(&self, name: &str, to: usize) -> bool {
         let rest = self.bytes.get(to..).unwrap_or_default();
-        let lead = rest
-            .iter()
-            .take(64)
-            .take_while(|b| b.is_ascii_whitespace() || matches!(b, b'=' | b'"' | b'\''))
-            .count();
-        let value = rest.get(lead..rest.len().min(lead + 4096)).unwrap_or_default();
-        let end = value.iter().position(|b| matches!(b, b'"' | b'\'' | b'>')).unwrap_or(value.len());
+        let space = |b: &u8| b.is_ascii_whitespace() || *b == b'=';
+        let lead = rest.iter().take(64).take_while(|b| space(b)).count();
+        // Only the quote that opens a value closes it.
+        let quote = rest.get(lead).copied().filter(|b| matches!(b, b'"' | b'\''));
+        let from = lead + usize::from(quote.is_some());
+        let value = rest.get(from..rest.len().min(from + 4096)).unwrap_or_default();
+        let ends = |b: &u8| match quote {
+            Some(quote) => *b == quote,
+            None => b.is_ascii_whitespace() || *b == b'>',
+        };
+        let end = value.iter().position(ends).unwrap_or(value.len());
         let value = value.get(..end).unwrap_or_default();
-        if end == 4096 {
+        if lead >= 64 || end == 4096 {
             return false;
         }
         let presentation = [
