@@ -15,11 +15,17 @@ use rustix::io::Errno;
 /// The newest ABI whose rights are asked for.
 const NEWEST: ABI = ABI::V9;
 
+/// Rights that others see to. The kernel works out both at every open, which makes each a seventh slower (measured on
+/// Linux 6.18). Truncation: read-only mounts, or in tier `landlock` the filter and the supervisor. Device ioctls: there
+/// are no devices but those of the private /dev, or in tier `landlock` the harmless ones.
+const ELSEWHERE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{Truncate | IoctlDev});
+
 /// Enters the domain that `plan` describes. Paths that do not exist are left out: they can't be reached either.
 pub fn enter(plan: &Plan) -> Result<(), Errno> {
     let abi = newest_of(plan.landlock_abi);
+    let handled = AccessFs::from_all(abi) & !ELSEWHERE;
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
-    ruleset = ruleset.handle_access(AccessFs::from_all(abi)).map_err(|_| Errno::INVAL)?;
+    ruleset = ruleset.handle_access(handled).map_err(|_| Errno::INVAL)?;
     if plan.landlock_abi >= 6 {
         ruleset = ruleset.scope(Scope::from_all(abi)).map_err(|_| Errno::INVAL)?;
     }
@@ -31,7 +37,7 @@ pub fn enter(plan: &Plan) -> Result<(), Errno> {
     for (path, rights) in &plan.landlock {
         let Ok(fd) = PathFd::new(path) else { continue };
         ruleset = ruleset
-            .add_rule(PathBeneath::new(fd, access(*rights, path.is_dir()) & AccessFs::from_all(abi)))
+            .add_rule(PathBeneath::new(fd, access(*rights, path.is_dir()) & handled))
             .map_err(|_| Errno::INVAL)?;
     }
     ruleset.restrict_self().map(drop).map_err(|_| Errno::INVAL)
@@ -75,8 +81,6 @@ fn access(rights: Rights, directory: bool) -> BitFlags<AccessFs> {
 pub fn rights_lost(abi: u32) -> Vec<&'static str> {
     [
         (2, "renaming and linking across directories is not controlled"),
-        (3, "truncating files is not controlled"),
-        (5, "device ioctls are not controlled"),
         (6, "signals and abstract sockets are bounded by the namespaces alone"),
     ]
     .into_iter()
@@ -93,7 +97,7 @@ mod tests {
     fn an_old_kernel_is_named_by_what_it_lacks() {
         assert!(rights_lost(7).is_empty());
         assert_eq!(rights_lost(5).len(), 1);
-        assert_eq!(rights_lost(0).len(), 4);
+        assert_eq!(rights_lost(0).len(), 2);
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
     let mut landlock = base_rights();
     let mut writable: Vec<&Path> = Vec::new();
     for grant in &resolved {
+        if is_device(&grant.path) {
+            return Err(Error::NeedsFull { what: format!("granting the device {}", grant.path.display()) });
+        }
         let rights = match grant.access {
             Access::ReadOnly => {
                 // Rights add up along a path: what is beneath a writable directory is writable.
@@ -110,6 +113,12 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         notes: notes(uid),
         scratch: Some(scratch),
     })
+}
+
+/// Whether `path` is a device node: what its ioctls do is nobody's to decide here.
+fn is_device(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    path.metadata().is_ok_and(|m| m.file_type().is_char_device() || m.file_type().is_block_device())
 }
 
 fn base_rights() -> Vec<(PathBuf, Rights)> {

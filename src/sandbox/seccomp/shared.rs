@@ -103,7 +103,7 @@ pub struct Shared {
     /// Whether a supervisor listens. Without one (inside another jess in this tier, whose supervisor is asked
     /// instead) the calls pass on.
     pub supervised: bool,
-    /// The Landlock ABI: below 6 signals are asked about, below 3 truncation is.
+    /// The Landlock ABI: below 6 signals are asked about.
     pub landlock_abi: u32,
 }
 
@@ -123,6 +123,11 @@ impl Shared {
         if self.supervised { ASK } else { ALLOW }
     }
 
+    /// truncate(2): the supervisor's, or nobody's.
+    fn truncation(self) -> u32 {
+        if self.supervised { ASK } else { EPERM }
+    }
+
     pub(super) fn ioctl(self, b: &mut Program) {
         for request in ATTRIBUTE_REQUESTS {
             b.when(Test::Equal, request, EPERM);
@@ -133,13 +138,11 @@ impl Shared {
     /// The open family. Argument `flags` is loaded. The flags with which C libraries open shared memory and semaphores,
     /// and hardly anything else, are asked about: the supervisor answers for those in /dev/shm.
     pub(super) fn open(self, b: &mut Program, flags: u32, creating: u32) {
-        if self.landlock_abi < 3 {
-            // Truncation by a descriptor for reading is no write to an old Landlock.
-            b.jump(Test::AnyBit, libc::O_TRUNC as u32, 0, 3);
-            b.and(libc::O_ACCMODE as u32);
-            b.when(Test::Equal, libc::O_RDONLY as u32, EPERM);
-            b.load_arg(flags);
-        }
+        // Truncation by a descriptor for reading needs no right to write.
+        b.jump(Test::AnyBit, libc::O_TRUNC as u32, 0, 3);
+        b.and(libc::O_ACCMODE as u32);
+        b.when(Test::Equal, libc::O_RDONLY as u32, EPERM);
+        b.load_arg(flags);
         let shared_memory = |b: &mut Program, bits: i32, value: i32| {
             b.load_arg(flags);
             b.and(bits as u32);
@@ -191,8 +194,6 @@ impl Shared {
                 p.always(*call, self.asked());
             }
         }
-        if self.landlock_abi < 3 {
-            p.always(calls::truncate, self.asked());
-        }
+        p.always(calls::truncate, self.truncation());
     }
 }
