@@ -10,9 +10,9 @@ fn sarif_validates_against_the_official_schema() {
     world.file("b.txt", "SWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnMu\n");
     let output = world.jess(&["check", "--format", "sarif", "."]);
     let sarif: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let mut schema: Value = serde_json::from_str(include_str!("data/sarif-schema-2.1.0.json")).unwrap();
     // The official pattern of a language tag has an unpaired bracket, which strict validators refuse.
-    schema["definitions"]["run"]["properties"]["language"].as_object_mut().unwrap().remove("pattern");
+    let schema = include_str!("data/sarif-schema-2.1.0.json").replace("{2}]?$", "{2}$");
+    let schema: Value = serde_json::from_str(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> =
         validator.iter_errors(&sarif).map(|e| format!("{e} at {}", e.instance_path())).collect();
