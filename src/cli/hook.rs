@@ -34,10 +34,7 @@ enum Action {
     WebfetchAllowlist(super::allowlist::WebArgs),
     /// Run a shell command with its output sealed (what a dispatched session's Bash calls are rewritten to).
     #[command(hide = true)]
-    Exec {
-        /// The command, for bash.
-        command: String,
-    },
+    Exec(ExecArgs),
 }
 
 /// Runs the command.
@@ -46,8 +43,48 @@ pub fn run(args: Args) -> Exit {
         None => judge(Process { config: args.config, starts_daemon: args.start_daemon }),
         Some(Action::BashAllowlist(args)) => guarded(|| super::allowlist::bash(&args)),
         Some(Action::WebfetchAllowlist(args)) => guarded(|| super::allowlist::webfetch(&args)),
-        Some(Action::Exec { command }) => hook::exec::run(&command),
+        Some(Action::Exec(args)) => exec(args),
     }
+}
+
+/// How a rewritten command is run.
+#[derive(clap::Args)]
+struct ExecArgs {
+    /// Do not seal the output.
+    #[arg(long)]
+    plain: bool,
+    /// Seal and print the output while the command runs.
+    #[arg(long)]
+    stream: bool,
+    /// The weakest sandbox that will do: landlock or full.
+    #[arg(long, requires = "project", value_parser = ["landlock", "full"])]
+    sandbox: Option<String>,
+    /// The directory that is writable in the sandbox.
+    #[arg(long)]
+    project: Option<PathBuf>,
+    /// The command, for bash.
+    #[arg(last = true, required = true)]
+    command: String,
+}
+
+fn exec(args: ExecArgs) -> Exit {
+    use hook::exec::{Tier, Wrapping};
+    let tier = |word: String| if word == "full" { Tier::Full } else { Tier::Any };
+    let process = Process::default();
+    let how = Wrapping {
+        plain: args.plain,
+        stream: args.stream,
+        sandbox: args.sandbox.map(tier).zip(args.project),
+    };
+    let net = match &how.sandbox {
+        Some((_, project)) => {
+            let home = process.var("HOME").map(PathBuf::from).unwrap_or_default();
+            process.config(&home, project).net.clone()
+        }
+        None => Vec::new(),
+    };
+    let cwd = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    hook::exec::run(&hook::exec::argv(&args.command, &how, &process.jess(), &cwd, &net), &how)
 }
 
 /// A hook that panics blocks.

@@ -59,6 +59,7 @@ keys! {
     "commands.deny" Adds LIST, "[]", "Commands that are denied: a program and an ordered subsequence of its arguments, e.g. `terraform apply`.";
     "commands.ask" Adds LIST, "[]", "Commands that are asked about, in the same form.";
     "commands.shell" Tightens r#"{"enum":["full","restricted"]}"#, "\"full\"", "`restricted` holds Bash events to the allow-list of [restricted] as well.";
+    "commands.sandbox" Tightens r#"{"enum":["off","landlock","full"]}"#, "\"off\"", "Outside dispatched sessions, Bash commands run under `jess run`: the project writable, the home absent, only the hosts of network.allow. `landlock` takes the best tier there is, `full` that one or none.";
     "restricted.commands" Narrows LIST, "[]", "Programs that the restricted shell runs, by plain name.";
     "restricted.deny" Adds LIST, "[]", "Subcommands that it refuses, in the form of commands.deny.";
     "restricted.deny_flags" Adds LIST, "[]", "Flags that it refuses, with or without a value.";

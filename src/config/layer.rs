@@ -135,6 +135,18 @@ pub enum Shell {
     Restricted,
 }
 
+/// What Bash commands run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    /// As the client runs them.
+    Off,
+    /// The best tier that this machine has.
+    Landlock,
+    /// Tier full, or they do not run.
+    Full,
+}
+
 table!(
     /// `[commands]`
     Commands {
@@ -144,6 +156,8 @@ table!(
         ask: List,
         /// What judges Bash events.
         shell: Option<Shell>,
+        /// What Bash commands run in.
+        sandbox: Option<Sandbox>,
     }
 );
 

@@ -1,7 +1,8 @@
 //! Files → what counts.
 
-use super::layer::{Answer, Attended, Layer, Severity, Shell};
+use super::layer::{Answer, Attended, Layer, Sandbox, Severity, Shell};
 use super::{Config, Origin, Places, Problem};
+use crate::hook::exec::Tier;
 use crate::policy::Verdict;
 use crate::policy::custom::{Argument, Custom, Host, Patterns};
 use crate::policy::restricted::Restricted;
@@ -156,6 +157,8 @@ impl Merge<'_> {
             daemon: own!(own, daemon.enabled).copied().unwrap_or(d.daemon),
             idle: own!(own, daemon.idle_minutes)
                 .map_or(d.idle, |m| Duration::from_secs(u64::from(*m).max(1) * 60)),
+            sandbox: own!(own, commands.sandbox).copied().and_then(tier),
+            net: own!(own, network.allow).cloned().unwrap_or_default(),
             problems: Vec::new(),
         }
     }
@@ -205,6 +208,17 @@ impl Merge<'_> {
                 loosens(&mut self.problems, "commands.shell", "is looser than the operator's");
             }
             _ => {}
+        }
+        match p.commands.sandbox {
+            Some(wanted) if strength(tier(wanted)) < strength(config.sandbox) => {
+                loosens(&mut self.problems, "commands.sandbox", "is looser than the operator's");
+            }
+            Some(wanted) => config.sandbox = tier(wanted),
+            None => {}
+        }
+        if let Some(list) = p.network.allow.as_ref().filter(|l| !l.is_empty()) {
+            // What a project allows beyond the operator's hosts opens nothing.
+            config.net.retain(|h| list.contains(h));
         }
         if let Some(s) = p.scan.withhold_severity.map(severity) {
             if s > config.withhold.0 {
@@ -269,6 +283,22 @@ fn verdict(answer: Answer) -> Verdict {
         Answer::Allow => Verdict::None,
         Answer::Ask => Verdict::Ask,
         Answer::Deny => Verdict::Deny,
+    }
+}
+
+fn tier(sandbox: Sandbox) -> Option<Tier> {
+    match sandbox {
+        Sandbox::Off => None,
+        Sandbox::Landlock => Some(Tier::Any),
+        Sandbox::Full => Some(Tier::Full),
+    }
+}
+
+fn strength(tier: Option<Tier>) -> u8 {
+    match tier {
+        None => 0,
+        Some(Tier::Any) => 1,
+        Some(Tier::Full) => 2,
     }
 }
 

@@ -20,6 +20,7 @@ mod store;
 pub use layer::Layer;
 pub use merge::{merge, restricted_shell};
 
+use crate::hook::exec::Tier;
 use crate::policy::custom::Custom;
 use crate::scan::Severity;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,10 @@ pub struct Config {
     pub daemon: bool,
     /// How long a daemon waits for a call.
     pub idle: Duration,
+    /// The sandbox that Bash commands run in outside dispatched sessions.
+    pub sandbox: Option<Tier>,
+    /// Hosts that the sandbox reaches.
+    pub net: Vec<String>,
     /// What is wrong with the files.
     pub problems: Vec<Problem>,
 }
@@ -62,6 +67,8 @@ impl Default for Config {
             findings_max: Some(25),
             daemon: true,
             idle: Duration::from_secs(30 * 60),
+            sandbox: None,
+            net: Vec::new(),
             problems: Vec::new(),
         }
     }

@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
     /// is sealed by a process of jess, so that it is sealed when the command fails too, and a subagent stays in the
     /// foreground, where its result can be replaced.
     fn rewritten(&self, input: &Value) -> Option<Value> {
-        if !self.dispatched() {
+        if !self.dispatched() && (self.config.sandbox.is_none() || self.event.tool() != "Bash") {
             return None;
         }
         let mut updated: Map<String, Value> = input.as_object()?.clone();
@@ -252,7 +252,8 @@ impl<'a> Session<'a> {
                 if exec::is_wrapped(command, &self.env.jess()) {
                     return None;
                 }
-                updated.insert("command".into(), exec::wrap(command, &self.env.jess()).into());
+                let how = self.wrapping(input, command);
+                updated.insert("command".into(), exec::wrap(command, &self.env.jess(), &how).into());
             }
             "Agent" | "Task" => {
                 updated.insert("run_in_background".into(), false.into());
@@ -260,6 +261,21 @@ impl<'a> Session<'a> {
             _ => return None,
         }
         Some(Value::Object(updated))
+    }
+
+    /// How a command is run: in a dispatched session sealed, and in its sandbox; elsewhere in a sandbox of its own, and
+    /// sealed when it prints what comes from another machine.
+    fn wrapping(&self, input: &Value, command: &str) -> exec::Wrapping {
+        let background = input.get("run_in_background").and_then(Value::as_bool) == Some(true);
+        if self.dispatched() {
+            return exec::Wrapping { stream: background, ..exec::Wrapping::default() };
+        }
+        let outside = policy::shell::look(command, &self.scope, self.env.world()).prints_outside;
+        exec::Wrapping {
+            plain: !outside,
+            stream: outside && background,
+            sandbox: self.config.sandbox.map(|tier| (tier, self.scope.project.clone())),
+        }
     }
 
     fn skill_command(&self) -> Answer {
@@ -323,6 +339,9 @@ impl<'a> Session<'a> {
                 Some(String::new())
             }
             // Elsewhere what a fetcher printed: the page, not the developer's own files.
+            "Bash" if exec::unwrap(&text("command"), &self.env.jess()).is_some_and(|(_, how)| !how.plain) => {
+                None
+            }
             "Bash" | "Monitor" => {
                 policy::look(tool, input, &self.scope, self.env.world()).prints_outside.then(String::new)
             }

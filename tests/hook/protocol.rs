@@ -68,7 +68,7 @@ fn in_a_dispatched_session_a_command_runs_sealed_and_keeps_its_fields() {
         place.event("PreToolUse", "Bash", json!({"command": "ls; exit 3", "description": "d", "timeout": 5}));
     let answer = place.answer(&event, &[("JESS_UNTRUSTED_ROOT", &root)]);
     let updated = answer.document.unwrap()["hookSpecificOutput"]["updatedInput"].clone();
-    assert_eq!(updated["command"], "'/opt/jess' hook exec 'ls; exit 3'");
+    assert_eq!(updated["command"], "'/opt/jess' hook exec -- 'ls; exit 3'");
     assert_eq!((&updated["description"], &updated["timeout"]), (&json!("d"), &json!(5)));
     let again = place.answer(&place.event("PreToolUse", "Bash", updated), &[("JESS_UNTRUSTED_ROOT", &root)]);
     assert_eq!(again.document, None, "a wrapped command is left as it is");
@@ -77,7 +77,7 @@ fn in_a_dispatched_session_a_command_runs_sealed_and_keeps_its_fields() {
 #[test]
 fn a_wrapped_command_is_judged_by_what_is_inside() {
     let place = Place::new();
-    assert_ne!(place.verdict("Bash", json!({"command": "'/opt/jess' hook exec 'cat .env'"})), "none");
+    assert_ne!(place.verdict("Bash", json!({"command": "'/opt/jess' hook exec -- 'cat .env'"})), "none");
 }
 
 fn post(place: &Place, tool: &str, input: Value, response: Value, more: &[(&str, &str)]) -> Option<Value> {
@@ -212,4 +212,31 @@ fn a_batch_with_unsealed_text_that_must_not_be_obeyed_is_stopped() {
     assert_eq!(stopped.is_some(), findings.withhold, "{findings:?}");
     assert!(findings.withhold, "the example must be one that is withheld: {findings:?}");
     assert_eq!(stopped.unwrap()["decision"], "block");
+}
+
+#[test]
+fn with_a_sandbox_configured_commands_are_rewritten_and_only_fetchers_sealed() {
+    use jess::hook::exec::{Tier, unwrap};
+    let place = Place { sandbox: Some(Tier::Any), ..Place::new() };
+    let jess = std::path::Path::new("/opt/jess");
+    let how = |command: &str, background: bool| {
+        let input = json!({"command": command, "run_in_background": background, "description": "d"});
+        let answer = place.answer(&place.event("PreToolUse", "Bash", input), &[]).document.unwrap();
+        let updated = answer["hookSpecificOutput"]["updatedInput"].clone();
+        assert_eq!(
+            (&updated["description"], &updated["run_in_background"]),
+            (&json!("d"), &json!(background))
+        );
+        assert!(answer["hookSpecificOutput"]["permissionDecision"].is_null(), "never an allow: {answer}");
+        let again = place.answer(&place.event("PreToolUse", "Bash", updated.clone()), &[]);
+        assert_eq!(again.document, None, "a wrapped command is left as it is");
+        let (inner, how) = unwrap(updated["command"].as_str().unwrap(), jess).unwrap();
+        assert_eq!(inner, command);
+        how
+    };
+    let own = how("cargo test", false);
+    assert!(own.plain && !own.stream && own.sandbox == Some((Tier::Any, place.project())));
+    let page = how("curl -s https://a.example/x", true);
+    assert!(!page.plain && page.stream && page.sandbox.is_some());
+    assert_eq!(place.verdict("Bash", json!({"command": "cat .env"})), "deny");
 }

@@ -14,6 +14,8 @@ pub struct Place {
     pub root: tempfile::TempDir,
     /// Denials after which the session needs a person.
     pub denials_max: Option<u32>,
+    /// The sandbox of Bash commands.
+    pub sandbox: Option<jess::hook::exec::Tier>,
 }
 
 const FILES: &[(&str, &str)] = &[
@@ -66,7 +68,7 @@ impl Place {
         // Not below /tmp, which the policy takes for scratch; cargo makes the folder only when it builds.
         fs::create_dir_all(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let root = tempfile::Builder::new().prefix("hook-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let place = Place { root, denials_max: None };
+        let place = Place { root, denials_max: None, sandbox: None };
         for (path, text) in FILES {
             place.write(path, text);
         }
@@ -127,7 +129,15 @@ impl Place {
         for (k, v) in more {
             vars.insert((*k).into(), (*v).into());
         }
-        hook::answer(event, &Fixed { vars, state: self.path("state/jess"), denials_max: self.denials_max })
+        hook::answer(
+            event,
+            &Fixed {
+                vars,
+                state: self.path("state/jess"),
+                denials_max: self.denials_max,
+                sandbox: self.sandbox,
+            },
+        )
     }
 }
 
@@ -135,6 +145,7 @@ struct Fixed {
     vars: BTreeMap<String, String>,
     state: PathBuf,
     denials_max: Option<u32>,
+    sandbox: Option<jess::hook::exec::Tier>,
 }
 
 impl Environment for Fixed {
@@ -160,7 +171,12 @@ impl Environment for Fixed {
 
     fn config(&self, _home: &Path, _project: &Path) -> Arc<Config> {
         // Hundreds of denials in one session are what these tests are about.
-        Arc::new(Config { denials_max: self.denials_max, findings_max: None, ..Config::default() })
+        Arc::new(Config {
+            denials_max: self.denials_max,
+            findings_max: None,
+            sandbox: self.sandbox,
+            ..Config::default()
+        })
     }
 
     fn jess(&self) -> PathBuf {
