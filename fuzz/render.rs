@@ -15,7 +15,8 @@ pub fn fetches(text: &str) -> Option<String> {
 
 fn in_html(html: &str) -> Option<String> {
     for token in html5gum::Tokenizer::new(html) {
-        let Ok(html5gum::Token::StartTag(tag)) = token;
+        let Ok(token) = token;
+        let html5gum::Token::StartTag(tag) = token else { continue };
         let name = String::from_utf8_lossy(&tag.name).to_lowercase();
         for (attribute, value) in &tag.attributes {
             let attribute = String::from_utf8_lossy(attribute).to_lowercase();
