@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Runs a command with nothing of the host but read-only system directories and what is granted.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Settings to start from: full, strict, target_run, debug, a profile of your own, or a TOML file [default: full]
+    /// Settings to start from: full, strict, target_run, debug, none, a profile of your own, or a TOML file [default: full]
     #[arg(long, value_name = "NAME|FILE")]
     profile: Option<String>,
     /// Show this file or directory inside, read-only, at the same place
@@ -141,6 +141,11 @@ impl Args {
     }
 }
 
+/// What a run without isolation has lost.
+const UNCONFINED: &str = "no isolation (profile none): the command can read, change and send whatever you can, and reach \
+                          every process, socket and network that you can; left are the allowlist of variables, the limits, \
+                          and the end of its processes";
+
 /// Runs the command and exits with its status.
 pub fn run(args: Args) -> Exit {
     let below = match args.profile.as_deref().map(profile::load).transpose() {
@@ -180,6 +185,9 @@ pub fn run(args: Args) -> Exit {
     });
     let (exit, run, egress) = match spec.and_then(|spec| sandbox::spawn(&spec, Weakened::none())) {
         Ok(mut sandbox) => {
+            if sandbox.tier_name() == "none" {
+                eprintln!("jess run: {UNCONFINED}");
+            }
             if let Some(why) = sandbox.weaker() {
                 tell!("jess run: tier {}, not full: {why}", sandbox.tier());
             }

@@ -63,6 +63,11 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// A run without isolation was asked for, and a tier that it must have.
+    #[error(
+        "a run without isolation (profile none) has no tier: leave out --require and --tier, or the profile"
+    )]
+    Contradiction,
     /// A toolchain that was asked for by name is not there.
     #[error("finding toolchain {name}: {}", if *known { "it is not in the home directory".to_owned() } else {
         format!("known are {}", super::toolchain::names().collect::<Vec<_>>().join(", "))
@@ -179,6 +184,7 @@ impl Error {
                 | Error::Deny { .. }
                 | Error::DenyGrant { .. }
                 | Error::Toolchain { .. }
+                | Error::Contradiction
                 | Error::Cwd { .. }
         )
     }

@@ -84,6 +84,12 @@ impl Weakened {
         Weakened(1 << layer as u8)
     }
 
+    /// Nothing engages but what bounds a run that is not isolated ([`super::Spec::unconfined`]).
+    pub(super) const fn unconfined() -> Self {
+        let all = (1 << Layer::ALL.len()) - 1;
+        Weakened(all & !(1 << Layer::Environment as u8) & !(1 << Layer::Limits as u8))
+    }
+
     /// Whether `layer` is to engage.
     pub(crate) const fn keeps(self, layer: Layer) -> bool {
         self.0 & (1 << layer as u8) == 0

@@ -15,6 +15,7 @@
 //! | `spec` | what a caller asks for |
 //! | `plan` | the same with every name resolved and every string built |
 //! | `profile` | named sets of settings, and how they add up to a spec |
+//! | `level` | entry points by how far the command is trusted |
 //! | `toolchain` | toolchains in a home directory |
 //! | `protect` | denied paths below a grant |
 //! | `identity` | who the command is |
@@ -41,6 +42,7 @@ mod identity;
 mod init;
 mod landlock;
 mod layer;
+pub mod level;
 mod limits;
 mod mounts;
 mod net;
@@ -118,6 +120,9 @@ pub struct Sandbox {
 /// has no tier as strong as the one that is required is an error, and nothing was run.
 pub fn spawn(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     sys::require_single_thread().map_err(|threads| Error::Threads { threads })?;
+    if spec.unconfined {
+        return spawn_landlock(spec, Weakened::unconfined());
+    }
     match (spec.tier, spec.require) {
         (Some(tier), require) if tier < require => Err(Error::TooWeak { require, tier }),
         (Some(Tier::Full), _) | (None, Tier::Full) => spawn_full(spec, weakened),
@@ -337,6 +342,11 @@ impl Sandbox {
     /// The tier that this run has.
     pub fn tier(&self) -> Tier {
         self.plan.tier
+    }
+
+    /// The tier's name, `none` for a run that is not isolated.
+    pub fn tier_name(&self) -> &'static str {
+        if self.spec.unconfined { "none" } else { self.plan.tier.name() }
     }
 
     /// Why the tier is weaker than `full`, where nobody asked for that.

@@ -116,7 +116,7 @@ impl Report {
     pub fn new(sandbox: &Sandbox, result: &Result<Outcome, Error>) -> Report {
         let mut report = Report {
             schema: SCHEMA,
-            tier: sandbox.tier().name(),
+            tier: sandbox.tier_name(),
             weaker: sandbox.weaker().map(str::to_owned),
             layers: layers(sandbox),
             limits: Some(sandbox.plan.limits.clone()),

@@ -164,6 +164,9 @@ pub struct Spec {
     pub deny: Vec<PathBuf>,
     /// Files that exist only inside.
     pub inject: Vec<Inject>,
+    /// No isolation: the command can do whatever the caller can. Its environment, its limits and the end of all its
+    /// processes at the end remain.
+    pub unconfined: bool,
     /// What of the kernel is open beyond the usual.
     pub surface: Surface,
     /// The network.
@@ -198,6 +201,7 @@ impl Default for Spec {
             env: Vec::new(),
             grants: Vec::new(),
             deny: Vec::new(),
+            unconfined: false,
             surface: Surface::default(),
             inject: Vec::new(),
             net: Net::default(),

@@ -57,6 +57,25 @@ fn a_debugger_works_in_profile_debug_alone() {
 }
 
 #[test]
+fn profile_none_isolates_nothing_says_so_and_must_be_named() {
+    let world = World::new();
+    let outside = world.file("outside", "readable");
+    let script = format!("cat {}; echo $HOME; ulimit -n; (setsid sleep 77.7 &)", outside.display());
+    let report = world.path("report.json");
+    let ran = world.jess(&["--profile", "none", "--report", report.to_str().unwrap()], &script);
+    assert!(ran.ok().starts_with("readable") && ran.stdout.ends_with("4096\n"), "{ran:?}");
+    assert!(ran.stderr.contains("no isolation"), "{ran:?}");
+    let report: serde_json::Value = serde_json::from_str(&world.read("report.json")).unwrap();
+    assert_eq!(report["tier"], "none");
+    let engaged = report["layers"].as_array().unwrap().iter().filter(|l| l["state"] != "off");
+    let engaged: Vec<_> = engaged.map(|l| l["name"].as_str().unwrap()).collect();
+    assert_eq!(engaged, ["environment", "limits"]);
+    assert_ne!(world.jess::<&str>(&[], &script).ok().lines().next(), Some("readable"), "control");
+    assert_eq!(world.jess(&["--profile", "none", "--require", "landlock"], "true").code, Some(64));
+    assert_eq!(world.jess(&["--profile", "none", "--rw", ".", "--deny", "x"], "true").code, Some(3));
+}
+
+#[test]
 fn profile_target_run_has_local_sockets() {
     let world = World::new();
     let script = "python3 -c 'import socket as s; a = s.socket(s.AF_UNIX); a.bind(\"x\"); a.listen(); \

@@ -12,7 +12,7 @@ pub struct Builtin {
 }
 
 /// All of them, the default first.
-pub const BUILTIN: [Builtin; 4] = [
+pub const BUILTIN: [Builtin; 5] = [
     Builtin { name: "full", summary: "every layer, the usual limits (the default)", text: "" },
     Builtin {
         name: "strict",
@@ -37,5 +37,10 @@ pub const BUILTIN: [Builtin; 4] = [
         name: "debug",
         summary: "as full, and the command may trace its own processes (gdb, strace)",
         text: "extends = 'full'\nptrace = true\n",
+    },
+    Builtin {
+        name: "none",
+        summary: "no isolation: the environment, the limits and the end of all processes remain",
+        text: "unconfined = true\n",
     },
 ];

@@ -83,6 +83,9 @@ pub struct Profile {
     /// Whether /proc shows nothing but processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bare_proc: Option<bool>,
+    /// Whether the command runs without isolation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unconfined: Option<bool>,
     /// The weakest tier that will do; `landlock` if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require: Option<Tier>,
@@ -214,11 +217,17 @@ impl Profile {
             unix_sockets: self.unix_sockets.or(below.unix_sockets),
             ptrace: self.ptrace.or(below.ptrace),
             bare_proc: self.bare_proc.or(below.bare_proc),
+            unconfined: self.unconfined.or(below.unconfined),
             require: self.require.or(below.require),
             tier: self.tier.or(below.tier),
             landlock_abi: self.landlock_abi.or(below.landlock_abi),
             limits: self.limits.over(below.limits),
         }
+    }
+
+    /// The limits that it sets, on top of the usual ones.
+    pub fn limits(&self) -> Limits {
+        self.limits.limits()
     }
 
     /// Makes every path absolute: `~` is `home`, and what is relative lies below `base`.
@@ -243,6 +252,10 @@ impl Profile {
     /// # Errors
     /// A toolchain that is named and not found.
     pub fn spec(&self, argv: Vec<OsString>, here: Option<&Path>) -> Result<Spec, super::Error> {
+        let unconfined = self.unconfined.unwrap_or(false);
+        if unconfined && (self.require.is_some() || self.tier.is_some()) {
+            return Err(super::Error::Contradiction);
+        }
         let mut env = env::base_of_process();
         let mut grants = Vec::new();
         for found in toolchain::find(self.tools.as_ref())? {
@@ -262,7 +275,7 @@ impl Profile {
         }
         let cwd = match &self.cwd {
             Some(dir) => Some(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
-            None => here.filter(|dir| is_inside(dir, &grants)).map(Path::to_path_buf),
+            None => here.filter(|dir| unconfined || is_inside(dir, &grants)).map(Path::to_path_buf),
         };
         Ok(Spec {
             argv,
@@ -270,6 +283,7 @@ impl Profile {
             env,
             grants,
             deny: self.deny.clone(),
+            unconfined,
             surface: Surface {
                 unix_sockets: self.unix_sockets.unwrap_or(false),
                 ptrace: self.ptrace.unwrap_or(false),
