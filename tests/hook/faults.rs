@@ -129,11 +129,8 @@ fn a_huge_or_deeply_nested_command_is_refused() {
     }
     let deepest = "(".repeat(149) + "cat .env" + &")".repeat(149);
     assert!(blocked(&hook(&place, &place.path("state"), "", &bash(&place, &deepest))));
-    let deepest = "(".repeat(140) + "ls" + &")".repeat(140);
-    assert!(
-        silent(&hook(&place, &place.path("state"), "", &bash(&place, &deepest))),
-        "at the bound it is judged"
-    );
+    let judged = "( ".repeat(8) + "ls" + &" )".repeat(8);
+    assert!(silent(&hook(&place, &place.path("state"), "", &bash(&place, &judged))), "less is judged");
 }
 
 #[test]
