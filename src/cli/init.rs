@@ -35,6 +35,9 @@ pub struct Args {
     /// Do not run the client to prove it
     #[arg(long)]
     no_proof: bool,
+    /// Install a Git hook instead, which runs `jess check --staged` before each commit; a foreign hook is left alone
+    #[arg(long, conflicts_with_all = ["scope", "client", "no_proof"])]
+    pre_commit: bool,
 }
 
 /// Take the hook out of Claude Code's settings; a file that nobody changed since is as it was, byte for byte.
@@ -50,6 +53,9 @@ pub struct RemoveArgs {
 
 /// Installs.
 pub fn run(args: Args) -> Exit {
+    if args.pre_commit {
+        return super::precommit::run(args.dir.as_deref());
+    }
     match init(&args) {
         Ok(exit) => exit,
         Err(why) => {
@@ -113,7 +119,7 @@ fn init(args: &Args) -> Result<Exit, String> {
     let hook = install::hook_of(&jess).map_err(|e| e.to_string())?;
     let client = Client::find(args.client.as_deref());
     if let (None, Some(named)) = (&client, &args.client) {
-        return Err(format!("{} does not say a version; is it Claude Code?", crate::sanitise::path(&named)));
+        return Err(format!("{} does not say a version; is it Claude Code?", crate::sanitise::path(named)));
     }
     let form = Form::of(client.as_ref());
     let file = settings(args.scope, args.dir.as_ref())?;

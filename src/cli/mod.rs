@@ -50,6 +50,8 @@ struct Cli {
     command: Command,
 }
 
+// Made once, at the start.
+#[allow(clippy::large_enum_variant)]
 #[derive(Subcommand)]
 enum Command {
     Check(check::Args),

@@ -27,6 +27,7 @@ pub struct NetArgs {
 /// Secrets that are added outside.
 #[derive(clap::Args, Debug, Default)]
 pub struct CredentialArgs {
+    #[allow(rustdoc::broken_intra_doc_links)]
     /// Add a secret to plain HTTP requests for a host, which go out over TLS: "[METHOD,…] HOST[:PORT][/PATH]
     /// bearer|basic|header:NAME|query:NAME env:NAME|file:PATH|command:COMMAND|keyring:DESCRIPTION" (may be repeated)
     #[arg(long, value_name = "RULE")]

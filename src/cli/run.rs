@@ -186,7 +186,7 @@ pub fn run(args: Args) -> Exit {
     let (exit, run, egress) = match spec.and_then(|spec| sandbox::spawn(&spec, Weakened::none())) {
         Ok(mut sandbox) => {
             if sandbox.tier_name() == "none" {
-                eprintln!("jess run: {UNCONFINED}");
+                tell!("jess run: {UNCONFINED}");
             }
             if let Some(why) = sandbox.weaker() {
                 tell!("jess run: tier {}, not full: {why}", sandbox.tier());

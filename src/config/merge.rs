@@ -317,7 +317,7 @@ pub fn restricted_shell(places: &Places) -> Option<Restricted> {
         .files()
         .filter(|(o, _)| *o != Origin::Project)
         .filter_map(|(o, p)| match super::store::read(o, &p, places.state.as_deref()) {
-            super::store::Read::Good(l) => Some(l),
+            super::store::Read::Good(l) => Some(*l),
             super::store::Read::Bad { last, .. } => last.map(|l| *l),
             super::store::Read::Absent => None,
         })

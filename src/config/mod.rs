@@ -156,7 +156,7 @@ pub fn load(places: &Places) -> Config {
     for (origin, path) in places.files() {
         match store::read(origin, &path, places.state.as_deref()) {
             store::Read::Absent => {}
-            store::Read::Good(layer) => layers.push((origin, path, layer)),
+            store::Read::Good(layer) => layers.push((origin, path, *layer)),
             store::Read::Bad { why, last } => {
                 let file = path.to_string_lossy().into_owned();
                 let instead = match (&last, origin) {

@@ -12,7 +12,7 @@ pub enum Read {
     /// There is none.
     Absent,
     /// It was read.
-    Good(Layer),
+    Good(Box<Layer>),
     /// It cannot be used; the last version that could.
     Bad {
         /// What is wrong with it.
@@ -34,7 +34,7 @@ pub fn read(origin: Origin, path: &Path, state: Option<&Path>) -> Read {
             if origin != Origin::Flag {
                 keep(path, state, &text);
             }
-            Read::Good(layer)
+            Read::Good(Box::new(layer))
         }
         Err(why) => Read::Bad { why, last: recall(path, state) },
     }

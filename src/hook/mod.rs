@@ -182,10 +182,10 @@ impl<'a> Session<'a> {
     /// In a dispatched session the rule about sealed blocks; what is wrong with the configuration, for the person.
     fn start(&self) -> Answer {
         let mut out = Map::new();
-        if self.dispatched() {
-            if let Value::Object(o) = context(self.event.name(), &Envelope::new().priming()) {
-                out = o;
-            }
+        if self.dispatched()
+            && let Value::Object(priming) = context(self.event.name(), &Envelope::new().priming())
+        {
+            out = priming;
         }
         if self.event.name() == "SessionStart" && !self.config.problems.is_empty() {
             let all: Vec<String> = self.config.problems.iter().take(8).map(ToString::to_string).collect();

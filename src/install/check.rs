@@ -43,7 +43,7 @@ pub fn look(files: &[PathBuf], client: Option<&Client>) -> Standing {
     };
     for (i, file) in files.iter().enumerate() {
         let Ok(text) = std::fs::read_to_string(file) else { continue };
-        let shown = crate::sanitise::path(&file);
+        let shown = crate::sanitise::path(file);
         let settings: Value = match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
             Ok(v @ Value::Object(_)) => v,
             Ok(_) => {
@@ -96,7 +96,7 @@ pub fn look(files: &[PathBuf], client: Option<&Client>) -> Standing {
         if is_managed || !managed {
             let what = format!(
                 "{} says disableAllHooks: no hook runs, the operator's own included",
-                crate::sanitise::path(&file)
+                crate::sanitise::path(file)
             );
             fault(
                 &mut out.faults,
@@ -156,7 +156,7 @@ fn unreadable(file: &Path, settings: &Value) -> Vec<Fault> {
         .map(|key| Fault {
             what: format!(
                 "{}: {key} has a value that the client does not take; it drops the whole file without a word",
-                crate::sanitise::path(&file)
+                crate::sanitise::path(file)
             ),
             remedy: "repair that value".into(),
         })
@@ -179,7 +179,7 @@ fn broken(file: &Path, handler: &Value, client: Option<&Client>) -> Vec<Fault> {
                 out.push(Fault {
                     what: format!(
                         "{} names {}, which is not there: every call is blocked",
-                        crate::sanitise::path(&file),
+                        crate::sanitise::path(file),
                         crate::sanitise::path(&needed)
                     ),
                     remedy: "install jess again, or run jess init".into(),

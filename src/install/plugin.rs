@@ -10,8 +10,9 @@ use std::path::Path;
 
 /// The files of the plugin, relative to its root.
 pub fn files() -> Vec<(&'static str, Value)> {
-    let group = |e: &&str| ((*e).to_owned(), json!([Form::Shell.group(e, Path::new("jess-hook"))]));
-    let hooks: Map<String, Value> = EVENTS.iter().map(|e| group(&e)).collect();
+    let group =
+        |event: &&str| ((*event).to_owned(), json!([Form::Shell.group(event, Path::new("jess-hook"))]));
+    let hooks: Map<String, Value> = EVENTS.iter().map(group).collect();
     vec![
         (
             "hooks/hooks.json",

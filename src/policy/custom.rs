@@ -1,7 +1,7 @@
 //! What the operator, the machine and a project add to the built-in policy.
 //!
 //! The built-in policy stands without any of it. Lists under `*_except`, `private` and `off` open something up: only the
-//! operator's and the machine's files may hold them (see [`crate::config`]), and none of them opens [`core`].
+//! operator's and the machine's files may hold them (see [`crate::config`]), and none of them opens [`core()`](fn@core).
 
 use super::restricted::Restricted;
 use super::shell::glob_matches;

@@ -1,6 +1,6 @@
 //! The network inside: loopback, and sockets that are made here and served from outside.
 //!
-//! With [`Captured`], every address there is belongs to the loopback device of the empty namespace: what a tool sends
+//! With [`Net::Captured`](super::spec::Net), every address there is belongs to the loopback device of the empty namespace: what a tool sends
 //! to anywhere stays inside and arrives at a socket of ours, or fails at once.
 //!
 //! 1. 198.18.0.1 on `lo`, so that resolver libraries see an IPv4 network;

@@ -189,9 +189,10 @@ fn layers(sandbox: &Sandbox) -> Vec<LayerReport> {
                     | Layer::IpcNamespace
                     | Layer::HostIdentity
             );
-            let state = if plan.tier == Tier::Landlock && needs_namespaces {
-                "off"
-            } else if !plan.weakened.keeps(name) || (name == Layer::Landlock && plan.landlock_abi == 0) {
+            let absent = (plan.tier == Tier::Landlock && needs_namespaces)
+                || !plan.weakened.keeps(name)
+                || (name == Layer::Landlock && plan.landlock_abi == 0);
+            let state = if absent {
                 "off"
             } else if notes.is_empty() {
                 "engaged"

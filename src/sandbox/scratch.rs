@@ -219,7 +219,7 @@ mod tests {
         std::fs::write(scratch.tmp().join("up-1"), "in the way").unwrap();
         let locked = scratch.tmp().join("a/b");
         std::fs::create_dir_all(locked.join("c")).unwrap();
-        std::fs::set_permissions(&locked, PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(&locked, PermissionsExt::from_mode(0o000)).unwrap();
         // Deeper than any path may be long.
         let mut dir = rustix::fs::open(scratch.home(), DIRECTORY, Mode::empty()).unwrap();
         for _ in 0..3000 {

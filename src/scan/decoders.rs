@@ -156,12 +156,20 @@ pub(crate) fn base85(text: &[u8], out: &mut Vec<View>) {
     let mut at = 0;
     while let Some(p) = memchr::memmem::find(&text[at..], b"<~") {
         let from = at + p;
-        let window = &text[from..text.len().min(from + 64 * 1024)];
-        let Some(len) = memchr::memmem::find(window, b"~>") else { break };
-        if let Some(bytes) = ascii85(&window[2..len]).filter(|b| readable(b)) {
-            out.push(View::whole("ascii85", bytes, from, from + len + 2, true));
+        let Some(run) = memchr::memmem::find(&text[from + 2..], b"~>").map(|n| &text[from + 2..from + 2 + n])
+        else {
+            break;
+        };
+        let end = from + 2 + run.len() + 2;
+        if run.len() > 64 * 1024 {
+            // Too long for one text; the last opening before the end may start one that is not.
+            at = memchr::memmem::rfind(run, b"<~").map_or(end, |n| from + 2 + n);
+            continue;
         }
-        at = from + len + 2;
+        if let Some(bytes) = ascii85(run).filter(|b| readable(b)) {
+            out.push(View::whole("ascii85", bytes, from, end, true));
+        }
+        at = end;
     }
 }
 
@@ -574,3 +582,28 @@ const MORSE: &[(&str, u8)] = &[
     ("----.", b'9'),
     ("-----", b'0'),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ascii85_views(text: &str) -> usize {
+        let mut out = Vec::new();
+        base85(text.as_bytes(), &mut out);
+        out.len()
+    }
+
+    #[test]
+    fn marks_that_share_a_byte_are_no_text_and_end_nothing() {
+        for text in ["<~>", "<~", "~><~", "x<X<~>", "<~<~>", "<~~>"] {
+            assert_eq!(ascii85_views(text), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_opening_long_before_does_not_hide_a_text() {
+        let hidden = "<~87cURD]i,\"Ebo80~>";
+        assert_eq!(ascii85_views(hidden), 1);
+        assert_eq!(ascii85_views(&format!("<~{}{hidden}", "x".repeat(70_000))), 1);
+    }
+}

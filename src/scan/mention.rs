@@ -60,8 +60,8 @@ pub(crate) fn quoted(text: &[u8], start: usize, end: usize) -> bool {
 mod tests {
     use super::super::Engine;
 
-    const ABOUT: &str =
-        "Prompt injection is an attack. The attacker hides a malicious payload; mitigations follow. ";
+    const ABOUT: &str = "Prompt injection is an attack. The attacker hides a malicious payload; mitigations follow. \
+         The rest of this page has a few lines on how the team set up the office in the new house. ";
 
     fn confident(text: &str) -> bool {
         Engine::builtin().scan(text).iter().any(|f| f.rule == "RO001" && f.confidence >= 0.5)

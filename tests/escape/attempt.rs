@@ -106,10 +106,10 @@ impl World {
 /// Whom an attempt gets through for in tier `landlock`, for a reason that docs/threats/sandbox.md gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Open {
-    ToNobody,
-    ToAll,
-    ToRoot,
-    ToUsers,
+    Nobody,
+    All,
+    Root,
+    Users,
 }
 
 pub struct Attempt {
@@ -135,7 +135,7 @@ pub fn returns(name: &'static str, play: fn(&Scene) -> Played) -> Attempt {
         play,
         sign: Sign::Returned,
         may_be_killed: false,
-        open: Open::ToNobody,
+        open: Open::Nobody,
     }
 }
 

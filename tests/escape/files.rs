@@ -54,7 +54,7 @@ pub fn attempts() -> Vec<Attempt> {
         .planted(|s| inherited(fs::File::open(s.outside("secret")).expect("furnished"))),
         returns("list_outside", |s| fs::read_dir(s.outside("")).map(|_| "listed".into()).map_err(text)),
         returns("stat_outside", |s| fs::metadata(s.outside("secret")).map(|_| "seen".into()).map_err(text))
-            .open_in_landlock(Open::ToAll),
+            .open_in_landlock(Open::All),
         loots("attribute_outside", |s| {
             let (path, name) = (c(s.outside("secret")), c("user.escape"));
             let mut value = [0u8; 64];
@@ -68,7 +68,7 @@ pub fn attempts() -> Vec<Attempt> {
             call(libc::SYS_setxattr, &args).expect("the file system has attributes");
             Plant::default()
         })
-        .open_in_landlock(Open::ToAll),
+        .open_in_landlock(Open::All),
         returns("watch_outside", |s| {
             let fd = call(libc::SYS_inotify_init1, &[0])?;
             calls(libc::SYS_inotify_add_watch, &[fd as usize, at(&c(s.outside("."))), 2])
@@ -356,8 +356,8 @@ pub fn attempts() -> Vec<Attempt> {
         .needing_root(),
     ];
     all.extend([
-        returns("read_kernel_symbols", |_| not_empty("/proc/kallsyms")).open_in_landlock(Open::ToAll),
-        returns("read_kernel_keys", |_| not_empty("/proc/key-users")).open_in_landlock(Open::ToAll),
+        returns("read_kernel_symbols", |_| not_empty("/proc/kallsyms")).open_in_landlock(Open::All),
+        returns("read_kernel_keys", |_| not_empty("/proc/key-users")).open_in_landlock(Open::All),
         returns("list_sys", |_| fs::read_dir("/sys/kernel").map(|_| "listed".into()).map_err(text)),
         returns("list_cgroups", |_| fs::read_dir("/sys/fs/cgroup").map(|_| "listed".into()).map_err(text)),
         loots("read_the_operators_environment", |_| {

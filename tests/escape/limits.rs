@@ -52,7 +52,7 @@ pub fn attempts() -> Vec<Attempt> {
             let _ = std::fs::remove_file(&path);
             filled
         })
-        .open_in_landlock(Open::ToAll),
+        .open_in_landlock(Open::All),
         effects(
             "output_of_seventy_megabytes",
             |_| {

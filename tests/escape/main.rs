@@ -49,7 +49,7 @@ fn written_down() -> Result<(), String> {
     let (_, open) = table.split_once("## Open in tier `landlock`").ok_or("the section is missing")?;
     for attempt in all() {
         let named = open.contains(&format!("`{}`", attempt.name));
-        if named != (attempt.open != Open::ToNobody) {
+        if named != (attempt.open != Open::Nobody) {
             return Err(format!("{}: the section names it: {named}", attempt.name));
         }
     }

@@ -90,14 +90,14 @@ pub fn attempts() -> Vec<Attempt> {
             });
             if held { Ok("capabilities".into()) } else { Err("none".into()) }
         })
-        .open_in_landlock(Open::ToUsers),
+        .open_in_landlock(Open::Users),
         returns("uid_zero_of_the_kernel", |_| {
             let map = std::fs::read_to_string("/proc/self/uid_map").map_err(|e| e.to_string())?;
             let outside = map.split_whitespace().nth(1).unwrap_or_default();
             if outside == "0" { Ok("kernel uid 0".into()) } else { Err(format!("uid {outside}")) }
         })
         .needing_root()
-        .open_in_landlock(Open::ToRoot),
+        .open_in_landlock(Open::Root),
     ]
 }
 

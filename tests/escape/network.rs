@@ -73,7 +73,7 @@ pub fn attempts() -> Vec<Attempt> {
             })
             .word("port", port)
         })
-        .open_in_landlock(Open::ToAll),
+        .open_in_landlock(Open::All),
         effects(
             "tcp_to_the_host_while_the_address_changes",
             |s| {
@@ -158,7 +158,7 @@ pub fn attempts() -> Vec<Attempt> {
             if table.contains(&port) { Ok("listed".into()) } else { Err("not listed".into()) }
         })
         .planted(|_| tcp("127.0.0.1"))
-        .open_in_landlock(Open::ToAll),
+        .open_in_landlock(Open::All),
         returns("netlink", |_| socket(libc::AF_NETLINK, libc::SOCK_RAW, 0)),
         returns("vsock_or_alg", |_| {
             socket(libc::AF_ALG, libc::SOCK_SEQPACKET, 0).or_else(|_| socket(libc::AF_VSOCK, 1, 0))

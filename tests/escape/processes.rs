@@ -74,11 +74,11 @@ pub fn attempts() -> Vec<Attempt> {
                 .map(|_| "listed".into())
                 .map_err(|e| e.to_string())
         })
-        .open_in_landlock(Open::ToRoot),
+        .open_in_landlock(Open::Root),
         loots("environment_of_a_process", |s| proc_file(pid(s), "environ")).planted(victim),
         returns("command_line_of_a_process", |s| proc_file(pid(s), "cmdline"))
             .planted(victim)
-            .open_in_landlock(Open::ToAll),
+            .open_in_landlock(Open::All),
         loots("file_in_a_process_s_directory", |s| proc_file(pid(s), "cwd/secret")).planted(victim),
         loots("open_file_of_a_process", |s| proc_file(pid(s), &format!("fd/{}", s.word("fd"))))
             .planted(victim),

@@ -22,10 +22,10 @@ pub fn prove(attempt: &Attempt, world: World) -> Result<(), String> {
     let root = rustix::process::geteuid().is_root();
     let open = world != World::Full
         && match attempt.open {
-            Open::ToNobody => false,
-            Open::ToAll => true,
-            Open::ToRoot => root,
-            Open::ToUsers => !root,
+            Open::Nobody => false,
+            Open::All => true,
+            Open::Root => root,
+            Open::Users => !root,
         };
     if open && !got_out {
         return Err(format!("known to be open, and closed: {}", describe(&inside)));

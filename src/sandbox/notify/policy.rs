@@ -85,7 +85,11 @@ impl Vouched {
     /// Notes a connection that is about to be made from `source`. False: too many wait already.
     pub(super) fn expect(&self, source: SocketAddr) -> bool {
         let mut set = self.set();
-        set.len() < VOUCHED_MAX && (set.insert(canonical(source)) || true)
+        let room = set.len() < VOUCHED_MAX;
+        if room {
+            set.insert(canonical(source));
+        }
+        room
     }
 
     /// Takes a note back: the connection was not made.

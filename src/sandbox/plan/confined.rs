@@ -45,7 +45,9 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
     let mut writable: Vec<&Path> = Vec::new();
     for grant in &resolved {
         if is_device(&grant.path) {
-            return Err(Error::NeedsFull { what: format!("granting the device {}", grant.path.display()) });
+            return Err(Error::NeedsFull {
+                what: format!("granting the device {}", crate::sanitise::path(&grant.path)),
+            });
         }
         let rights = match grant.access {
             Access::ReadOnly => {
