@@ -84,7 +84,7 @@ fn control_z_stops_the_run_and_fg_goes_on_with_it() {
 fn a_shell_inside_has_job_control() {
     for tier in TIERS {
         let script = "wait inner:\ntype sh -c 'echo re\"\"ady; exec sleep 50'\\r\nwait ready\ntype \\x1a\nwait Stopped\nwait inner:\n\
-                      type kill -KILL %1; wait; echo kil\"\"led\\r\nwait killed\ntype exit 4\\r\nend";
+                      type kill -KILL %1; wait; echo kil\"\"led\\r\nwait killed\ntype exec sh -c 'exit 4'\\r\nend";
         let line = [
             &[JESS, "run", "--timeout", "60", "--tty", "--env", "PS1=inner:"],
             tier,
