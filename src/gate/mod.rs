@@ -86,8 +86,9 @@ fn leaks(text: &str, known: Option<&encoded::Known>) -> Vec<encoded::EncodedHit>
         start: h.start,
         end: h.end,
     });
-    let mut all: Vec<encoded::EncodedHit> = encoded::search(text, known);
-    all.extend(plain);
+    // What stands there as it is is named as such.
+    let mut all: Vec<encoded::EncodedHit> = plain.collect();
+    all.extend(encoded::search(text, known));
     all.sort_by_key(|h| h.start);
     let mut kept: Vec<encoded::EncodedHit> = Vec::with_capacity(all.len());
     for hit in all {

@@ -84,8 +84,9 @@ fn forms(token: &str) -> Vec<(&'static str, String)> {
         ("separated", format!("\"{}\" + \"{}\"", &token[..12], &token[12..])),
         ("separated", format!("'{}'\n    '{}'", &token[..12], &token[12..])),
         ("split", format!("{} {}\n  {}", &token[..12], &token[12..18], &token[18..])),
-        ("look-alikes", spaced("\u{200b}")),
-        ("look-alikes", spaced("\0")),
+        ("separated", spaced("\u{200b}")),
+        ("separated", spaced("\0")),
+        ("look-alikes", format!("{}\u{200b}{}\0{}", &token[..6], &token[6..9], &token[9..])),
         ("look-alikes", token.chars().map(|c| char::from_u32(c as u32 + 0xFEE0).unwrap()).collect()),
         (
             "rot13",

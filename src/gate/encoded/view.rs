@@ -44,8 +44,28 @@ impl View {
     }
 
     fn piece(&mut self, text: &str, start: usize, end: usize) {
+        if text.is_empty() {
+            return;
+        }
         self.pieces.push((self.text.len(), start, end));
         self.text.push_str(text);
+    }
+
+    /// A part of the source as it stands, between decoded characters or beside one. Of a long part only what a token
+    /// could reach into is kept: what stands by itself belongs to the plain search.
+    fn copied(&mut self, text: &str, from: usize, to: usize) {
+        /// Bytes kept after a decoded character and before the next.
+        const AFTER: usize = 512;
+        const BEFORE: usize = 128;
+        let (first, last) = (from == 0, to == text.len());
+        let head = if first { from } else { text.ceil_char_boundary((from + AFTER).min(to)) };
+        let tail = if last { to } else { text.floor_char_boundary(to.saturating_sub(BEFORE).max(from)) };
+        if head >= tail {
+            return self.piece(text.get(from..to).unwrap_or_default(), from, to);
+        }
+        self.piece(text.get(from..head).unwrap_or_default(), from, head);
+        self.piece("\n", head, head + 1);
+        self.piece(text.get(tail..to).unwrap_or_default(), tail, to);
     }
 
     /// Ends a run, so that nothing is read across it.
@@ -377,7 +397,7 @@ fn escapes(text: &str, views: &mut Vec<View>) {
         let rest = text.get(here..).unwrap_or_default();
         match unescape(rest) {
             Some((c, width)) => {
-                view.piece(text.get(copied..here).unwrap_or_default(), copied, here);
+                view.copied(text, copied, here);
                 view.piece(c.encode_utf8(&mut [0; 4]), here, here + width);
                 any += 1;
                 at = here + width;
@@ -387,7 +407,7 @@ fn escapes(text: &str, views: &mut Vec<View>) {
         }
     }
     if any > 0 {
-        view.piece(text.get(copied..).unwrap_or_default(), copied, text.len());
+        view.copied(text, copied, text.len());
         views.push(view);
     }
 }
@@ -436,7 +456,7 @@ fn quoted_printable(text: &str, views: &mut Vec<View>) {
             },
             _ => continue,
         };
-        view.piece(text.get(copied..at).unwrap_or_default(), copied, at);
+        view.copied(text, copied, at);
         if let Some(c) = piece {
             view.piece(c.encode_utf8(&mut [0; 4]), at, at + width);
         }
@@ -444,7 +464,7 @@ fn quoted_printable(text: &str, views: &mut Vec<View>) {
         any += 1;
     }
     if any > 0 {
-        view.piece(text.get(copied..).unwrap_or_default(), copied, text.len());
+        view.copied(text, copied, text.len());
         views.push(view);
     }
 }
@@ -494,7 +514,7 @@ fn glued(text: &str, views: &mut Vec<View>) {
             |b: &u8| b.is_ascii_whitespace() || matches!(b, b'+' | b'.' | b'\\' | b',' | b'&' | b'~' | b'|');
         let len = between.iter().take(24).take_while(|b| glue(b)).count();
         if between.get(len).is_some_and(|b| matches!(b, b'"' | b'\'' | b'`')) {
-            view.piece(text.get(copied..quote).unwrap_or_default(), copied, quote);
+            view.copied(text, copied, quote);
             copied = quote + len + 2;
             at = copied;
         } else {
@@ -502,7 +522,7 @@ fn glued(text: &str, views: &mut Vec<View>) {
         }
     }
     if copied > 0 {
-        view.piece(text.get(copied..).unwrap_or_default(), copied, text.len());
+        view.copied(text, copied, text.len());
         views.push(view);
     }
 }
@@ -511,7 +531,7 @@ fn glued(text: &str, views: &mut Vec<View>) {
 fn joined(text: &str, views: &mut Vec<View>) {
     /// Longest token that is put together, in bytes.
     const REACH: usize = 128;
-    let mut view = View::new("split");
+    let mut view = View { exact: true, ..View::new("split") };
     for start in secrets::format_starts(text) {
         let rest = text.get(start..).unwrap_or_default();
         let mut end = start;
@@ -551,14 +571,14 @@ fn folded(text: &str, views: &mut Vec<View>) {
     for (at, c) in text.char_indices().filter(|(_, c)| !plain(*c)) {
         let end = at + c.len_utf8();
         if at > start {
-            view.piece(text.get(start..at).unwrap_or_default(), start, at);
+            view.copied(text, start, at);
         }
         if !invisible(c) {
             view.piece(fold(c).encode_utf8(&mut [0; 4]), at, end);
         }
         start = end;
     }
-    view.piece(text.get(start..).unwrap_or_default(), start, text.len());
+    view.copied(text, start, text.len());
     views.push(view);
 }
 
