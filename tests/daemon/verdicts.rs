@@ -79,7 +79,9 @@ fn the_hook_starts_the_daemon_for_the_next_call_and_an_idle_one_ends() {
     wait_for(|| word(&place.hook(&place.lone_hook(), &ordinary)) == "none");
     let pid = running(&place.at("run/jess/daemon.lock")).unwrap();
     kill(pid, rustix::process::Signal::TERM);
-    wait_for(|| !place.at("run/jess/hook.sock").exists());
+    wait_for(|| {
+        !place.at("run/jess/hook.sock").exists() && running(&place.at("run/jess/daemon.lock")).is_none()
+    });
     let mut child = place.command(Path::new(JESS), &["daemon", "--idle", "1"]).spawn().unwrap();
     assert!(child.wait().unwrap().success());
     place.config("[daemon]\nenabled = false");

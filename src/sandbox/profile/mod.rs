@@ -234,6 +234,8 @@ impl Profile {
     pub(super) fn place_paths(&mut self, base: &Path, home: Option<&Path>) {
         let place = |path: &mut PathBuf| {
             *path = match (path.strip_prefix("~"), home) {
+                // Joining nothing would leave a slash at the end.
+                (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.to_owned(),
                 (Ok(rest), Some(home)) => home.join(rest),
                 _ => base.join(&path),
             };
