@@ -58,7 +58,8 @@ impl Place {
         let child =
             self.command(Path::new(JESS), &["daemon", "--idle", "600"]).stdin(Stdio::null()).spawn().unwrap();
         let daemon = Daemon { child };
-        wait_for(|| self.at("run/jess/hook.sock").exists());
+        // The name is there a moment before anybody listens.
+        wait_for(|| std::os::unix::net::UnixStream::connect(self.at("run/jess/hook.sock")).is_ok());
         daemon
     }
 
