@@ -73,13 +73,18 @@ impl Place {
     /// One call of the hook.
     pub fn hook(&self, program: &Path, event: &Value) -> Output {
         let args: &[&str] = if program == Path::new(JESS) { &["hook"] } else { &[] };
-        let mut child = self
-            .command(program, args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = self.command(program, args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = loop {
+            match command.spawn() {
+                Ok(child) => break child,
+                // A copy that was just written is still open in a process that another thread is starting.
+                Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => panic!("{}: {error}", program.display()),
+            }
+        };
         // A hook that refuses early reads nothing.
         let _ = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
         child.wait_with_output().unwrap()
