@@ -24,7 +24,7 @@ const JUDGES: usize = 8;
 const CLIENTS: usize = 256;
 /// How long a client may take to send its event and to take the answer.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(5);
-/// How often idleness and a replaced binary are looked for.
+/// How often idleness and a replaced binary or socket are looked for.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Why no daemon runs.
@@ -43,7 +43,7 @@ pub enum Error {
     },
 }
 
-/// Serves until a signal, `idle` without a call, or the binary is replaced. Blocks.
+/// Serves until a signal, `idle` without a call, or the binary or the socket is replaced or gone. Blocks.
 pub fn serve(dir: &Path, jess: &Path, idle: Duration) -> Result<(), Error> {
     let io = |source| Error::Io { dir: dir.to_path_buf(), source };
     super::make(dir).map_err(io)?;
@@ -63,9 +63,8 @@ pub fn serve(dir: &Path, jess: &Path, idle: Duration) -> Result<(), Error> {
         .map_err(io)?;
     let outcome = runtime.block_on(async {
         let listener = UnixListener::bind(&socket)?;
-        run(listener, jess, idle).await
+        run(listener, jess, &socket, idle).await
     });
-    let _ = fs::remove_file(&socket);
     outcome.map_err(io)
 }
 
@@ -99,7 +98,18 @@ struct Shared {
     last: AtomicU64,
 }
 
-async fn run(listener: UnixListener, jess: &Path, idle: Duration) -> io::Result<()> {
+async fn run(listener: UnixListener, jess: &Path, socket: &Path, idle: Duration) -> io::Result<()> {
+    let served = identity(socket);
+    let outcome = answer(listener, jess, socket, idle).await;
+    // What stands there now may belong to another daemon.
+    if identity(socket) == served {
+        let _ = fs::remove_file(socket);
+    }
+    outcome
+}
+
+async fn answer(listener: UnixListener, jess: &Path, socket: &Path, idle: Duration) -> io::Result<()> {
+    let served = identity(socket);
     let shared = Arc::new(Shared {
         jess: jess.to_path_buf(),
         cache: Cache::default(),
@@ -119,7 +129,8 @@ async fn run(listener: UnixListener, jess: &Path, idle: Duration) -> io::Result<
             _ = int.recv() => return Ok(()),
             _ = tick.tick() => {
                 let quiet = shared.started.elapsed().as_secs().saturating_sub(shared.last.load(Ordering::Relaxed));
-                if quiet >= idle.as_secs() || identity(jess) != binary {
+                // Nobody can reach a daemon whose socket is gone.
+                if quiet >= idle.as_secs() || identity(jess) != binary || identity(socket) != served {
                     return Ok(());
                 }
             }

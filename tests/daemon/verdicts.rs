@@ -59,6 +59,20 @@ fn a_change_of_the_configuration_counts_from_the_next_call_and_a_broken_file_cha
 }
 
 #[test]
+fn a_daemon_that_nobody_can_reach_ends() {
+    let place = Place::new();
+    let mut daemon = place.daemon();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(!daemon.ended(), "with its socket in place it stays");
+    std::fs::remove_dir_all(place.at("run/jess")).unwrap();
+    let start = std::time::Instant::now();
+    while !daemon.ended() {
+        assert!(start.elapsed() < std::time::Duration::from_secs(30), "it stays without a socket");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
 fn a_hanging_or_killed_daemon_changes_no_verdict() {
     let place = Place::new();
     let daemon = place.daemon();
