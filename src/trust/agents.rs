@@ -87,8 +87,9 @@ pub fn audit(dir: &Path) -> Result<Vec<Audit>, super::Error> {
     let io = |source| super::Error::Io { path: shown.clone(), source };
     let mut files = Vec::new();
     let itself = dir.file_name().is_some_and(|n| n == "agents");
-    let mut seen = HashSet::new();
-    find(dir, Path::new(""), itself, &mut seen, &mut files).map_err(io)?;
+    let real = std::fs::canonicalize(dir).map_err(io)?;
+    let mut search = Search { root: &real, seen: HashSet::new(), found: &mut files };
+    search.below(dir, Path::new(""), itself).map_err(io)?;
     files.sort();
     let root = std::fs::File::open(dir).map_err(io)?;
     Ok(files.iter().map(|path| one(&root, path)).collect())
@@ -116,67 +117,74 @@ pub fn render(audits: &[Audit]) -> String {
     out
 }
 
-/// Collects the definitions below `dir`. Links are followed, as the client follows them, each directory once; whether
-/// what they lead to may be read is decided when it is.
-fn find(
-    dir: &Path,
-    rel: &Path,
-    agents: bool,
-    seen: &mut HashSet<(u64, u64, bool)>,
-    out: &mut Vec<PathBuf>,
-) -> std::io::Result<()> {
-    use std::os::unix::fs::MetadataExt as _;
-    let here = std::fs::metadata(dir)?;
-    if !seen.insert((here.dev(), here.ino(), agents)) {
-        return Ok(());
-    }
-    if rel.components().count() > super::limits::MAX_DEPTH {
-        return Err(std::io::Error::other("directories are nested too deeply"));
-    }
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let path = rel.join(&name);
-        let mut kind = entry.file_type()?;
-        let link = kind.is_symlink();
-        let inside_agents = agents || name == "agents";
-        if link {
-            match std::fs::metadata(entry.path()) {
-                Ok(target) => kind = target.file_type(),
-                Err(_) => continue,
-            }
-        }
-        if kind.is_dir() {
-            // A dependency's own definitions are no agents of this repository; below `agents` every name counts.
-            let skip = name == ".git" || (!agents && name == "node_modules");
-            if skip || (link && !inside_agents) {
-                continue;
-            }
-            if link && !stays(dir, &entry.path()) {
-                take(out, path)?;
-                continue;
-            }
-            find(&entry.path(), &path, inside_agents, seen, out)?;
-        } else if agents && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("md")) {
-            take(out, path)?;
-        }
-    }
-    Ok(())
+/// Collects the definitions below a directory. Links are followed as the client follows them, each directory once, as
+/// long as they stay below it; one that leaves is listed itself, and cannot be read.
+struct Search<'a> {
+    root: &'a Path,
+    seen: HashSet<(u64, u64, bool)>,
+    found: &'a mut Vec<PathBuf>,
 }
 
-fn take(out: &mut Vec<PathBuf>, path: PathBuf) -> std::io::Result<()> {
-    if out.len() >= MAX_AGENTS {
-        return Err(std::io::Error::other(format!("more than {MAX_AGENTS} agent definitions")));
+impl Search<'_> {
+    fn below(&mut self, dir: &Path, rel: &Path, agents: bool) -> std::io::Result<()> {
+        use std::os::unix::fs::MetadataExt as _;
+        let here = std::fs::metadata(dir)?;
+        if !self.seen.insert((here.dev(), here.ino(), agents)) {
+            return Ok(());
+        }
+        if rel.components().count() > super::limits::MAX_DEPTH {
+            return Err(std::io::Error::other("directories are nested too deeply"));
+        }
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let path = rel.join(&name);
+            let inside = agents || name == "agents";
+            let mut kind = entry.file_type()?;
+            if kind.is_symlink() {
+                kind = match std::fs::metadata(entry.path()) {
+                    Ok(target) => target.file_type(),
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                    Err(_) => {
+                        if inside || name == ".claude" {
+                            self.take(path)?;
+                        }
+                        continue;
+                    }
+                };
+                if kind.is_dir() && !self.stays(dir, &entry.path()) {
+                    if inside || name == ".claude" {
+                        self.take(path)?;
+                    }
+                    continue;
+                }
+            }
+            if kind.is_dir() {
+                // A dependency's own definitions are no agents of this repository; below `agents` every name counts.
+                if name != ".git" && (agents || name != "node_modules") {
+                    self.below(&entry.path(), &path, inside)?;
+                }
+            } else if agents && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("md")) {
+                self.take(path)?;
+            }
+        }
+        Ok(())
     }
-    out.push(path);
-    Ok(())
-}
 
-/// True when the directory a link leads to is near enough to be listed: not above the directory that holds the link.
-fn stays(dir: &Path, link: &Path) -> bool {
-    match (std::fs::canonicalize(dir), std::fs::canonicalize(link)) {
-        (Ok(dir), Ok(target)) => !dir.starts_with(target),
-        _ => false,
+    fn take(&mut self, path: PathBuf) -> std::io::Result<()> {
+        if self.found.len() >= MAX_AGENTS {
+            return Err(std::io::Error::other(format!("more than {MAX_AGENTS} agent definitions")));
+        }
+        self.found.push(path);
+        Ok(())
+    }
+
+    /// True when a link leads below the root, and not to a directory that holds the link.
+    fn stays(&self, dir: &Path, link: &Path) -> bool {
+        match (std::fs::canonicalize(dir), std::fs::canonicalize(link)) {
+            (Ok(dir), Ok(target)) => target.starts_with(self.root) && !dir.starts_with(target),
+            _ => false,
+        }
     }
 }
 
@@ -221,16 +229,24 @@ fn unreadable(path: String, name: String, reason: &str) -> Audit {
 const CHECKED_INPUT: &[&str] =
     &["verified evidence", "validated", "confirmed", "schema-checked", "trusted input", "verified findings"];
 
-/// True when `words` stand in `description` as words, and no word before them turns them round.
+/// True when `words` stand in `description` as words, and nothing shortly before them turns them round.
 fn says(description: &str, words: &str) -> bool {
+    /// Words before that are looked at.
+    const BEFORE: usize = 5;
     description.match_indices(words).any(|(at, _)| {
         let before = description.get(..at).unwrap_or_default();
         let after = description.get(at + words.len()..).unwrap_or_default();
         let whole = !before.ends_with(|c: char| c.is_alphanumeric() || c == '-')
             && !after.starts_with(|c: char| c.is_alphanumeric());
-        let last = before.split_whitespace().next_back().unwrap_or_default();
-        whole
-            && !matches!(last, "not" | "never" | "no" | "without" | "yet" | "be" | "isn't" | "aren't" | "un")
+        let turns = |word: &str| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            matches!(
+                word,
+                "not" | "never" | "no" | "nor" | "neither" | "without" | "cannot" | "be" | "un" | "rarely"
+            ) || word.ends_with("n't")
+                || word.ends_with("n\u{2019}t")
+        };
+        whole && !before.split_whitespace().rev().take(BEFORE).any(turns)
     })
 }
 
@@ -382,9 +398,17 @@ fn guard(line: &str) -> Option<&'static str> {
     }
     let mut words = line.split_whitespace().map(|w| w.trim_matches(['"', '\'']));
     let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
-    let mut first = base(words.next()?);
+    let program = words.next()?;
+    let mut first = base(program);
+    // A `jess` that the directory brings along is anybody's program.
+    if first == "jess" && program.contains('/') && !program.starts_with('/') {
+        return None;
+    }
     if matches!(first.as_str(), "python3" | "python" | "bash" | "sh") {
         first = base(words.next()?);
+        if first == "jess" {
+            return None;
+        }
     }
     let name = if first == "jess" {
         if words.next() != Some("hook") {
@@ -432,6 +456,9 @@ mod tests {
             "true; jess hook bash-allowlist 'git log'",
             "echo jess hook bash-allowlist 'git log'",
             "jess hook bash-allowlist bash",
+            "./jess hook bash-allowlist 'git log'",
+            "tools/jess hook bash-allowlist 'git log'",
+            "$CLAUDE_PROJECT_DIR/jess hook bash-allowlist 'git log'",
             "jess hook bash-allowlist '/bin/sh -c'",
         ] {
             assert_eq!(verdict(hook(fake, "Bash")), Verdict::NeedsHitl, "{fake}");
@@ -453,6 +480,8 @@ mod tests {
             "Reads unconfirmed reports",
             "input that was not validated",
             "non-validated input",
+            "input that has not yet been validated",
+            "input which isn't always validated",
         ] {
             assert_eq!(read(text), Verdict::FloorSafe, "{text}");
         }

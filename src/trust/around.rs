@@ -4,8 +4,10 @@ use super::walk::DIRECTORY;
 use super::{Options, read};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// Parents looked at above the target.
@@ -103,7 +105,7 @@ pub(super) fn git(dir: &OwnedFd) -> Git {
     }
     // The client joins the paths as text, the kernel follows links: the two can lead to different places.
     if let Ok(here) = rustix::fs::readlinkat(rustix::fs::CWD, proc_path(dir), Vec::new()) {
-        let base = Path::new(here.to_str().unwrap_or_default());
+        let base = Path::new(OsStr::from_bytes(here.as_bytes()));
         let joined = base.join(at).join(common);
         if let Some(main) = lexical(&joined).parent()
             && let Ok(fd) = rustix::fs::open(main, flags, Mode::empty())

@@ -77,7 +77,7 @@ pub fn decode(bytes: &[u8]) -> String {
 }
 
 /// White space as JavaScript's `\s` has it: with U+FEFF and without U+0085, unlike Rust's.
-pub(super) fn js_space(c: char) -> bool {
+pub(crate) fn js_space(c: char) -> bool {
     c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}')
 }
 

@@ -291,13 +291,13 @@ impl<'a> Judge<'a> {
             Kind::CodeQlConfig => with_yaml(sink, bytes, codeql::check_config),
             Kind::Agent => markdown::check(sink, markdown::Kind::Agent, &frontmatter::read(bytes)),
             Kind::Style => markdown::check(sink, markdown::Kind::Style, &frontmatter::read(bytes)),
-            Kind::Skill => markdown::check(sink, markdown::Kind::Skill, &frontmatter::read(bytes)),
-            Kind::Command => {
+            Kind::Command | Kind::Skill => {
+                let kind = if kind == Kind::Skill { markdown::Kind::Skill } else { markdown::Kind::Command };
                 let document = frontmatter::read(bytes);
-                markdown::check(sink, markdown::Kind::Command, &document);
+                markdown::check(sink, kind, &document);
                 self.imports(report, path, &document.text, sink, 0);
-                // `@$ARGUMENTS/etc/passwd` is an import of /etc/passwd when the command is given no arguments.
-                for text in markdown::without_placeholders(document.text.inspect()) {
+                // `@$ARGUMENTS/etc/passwd` is an import of /etc/passwd when no arguments are given.
+                for text in markdown::expansions(&document) {
                     self.imports(report, path, &Untrusted::new(text), sink, 0);
                 }
             }

@@ -124,6 +124,8 @@ fn what_one_reader_would_not_see_in_a_definition_refuses() {
         "---\nd: &a hello\nx: *a\nallowed-tools: Bash ---\n".into(),
         "---\nd: a: b: c\nallowed-tools: [Bash]\n---\n".into(),
         "See @$ARGUMENTS/etc/passwd\n".into(),
+        "---\narguments: foo-bar\n---\nNow !$foo-bar`id`\n".into(),
+        format!("---\narguments: {0}\n---\nNow !${0}`id`\n", "n".repeat(64)).into(),
         "---\nallowed-tools: Edit(//**)\n---\n".into(),
         "---\nallowed-tools: Bash(git diff*)\n---\n".into(),
     ] {
@@ -144,6 +146,8 @@ fn excluding_the_operators_instructions_refuses_and_a_neighbours_does_not() {
         ("!(x)", true),
         ("**/other-team/CLAUDE.md", false),
         ("packages/legacy/**", false),
+        (&vec!["x"; 100].join("\",\""), false),
+        (&vec!["x"; 101].join("\",\""), true),
     ] {
         let report = Repo::settings(&format!(r#"{{"claudeMdExcludes":["{pattern}"]}}"#)).check();
         assert_eq!(report.refuses(), refused, "{pattern}");
@@ -207,6 +211,27 @@ fn agents_behind_a_link_and_below_node_modules_are_audited() {
             "other/agents/up needs-hitl"
         ]
     );
+}
+
+#[test]
+fn a_link_out_of_the_audited_directory_is_one_row_that_counts_as_everything() {
+    let repo = Repo::new(&[("x/CLAUDE.md", "")]);
+    std::fs::write(repo.beside("outside/secret-name.md"), "---\ntools: Read\n---\n").unwrap();
+    for link in [".claude", "plugin/agents"] {
+        std::fs::create_dir_all(repo.path(link).parent().unwrap()).unwrap();
+        symlink(repo.beside("outside"), repo.path(link)).unwrap();
+    }
+    let audits = jess::trust::agents::audit(&repo.path("")).unwrap();
+    let rows: Vec<_> = audits.iter().map(|a| (a.path.as_str(), a.verdict.name())).collect();
+    assert_eq!(rows, [(".claude", "needs-hitl"), ("plugin/agents", "needs-hitl")]);
+}
+
+#[test]
+fn agents_in_a_linked_configuration_directory_are_audited() {
+    let repo = Repo::new(&[("cfg/agents/a.md", "---\nname: a\n---\n")]);
+    symlink("cfg", repo.path(".claude")).unwrap();
+    let audits = jess::trust::agents::audit(&repo.path("")).unwrap();
+    assert!(audits.iter().any(|a| a.path.ends_with("agents/a.md") && a.verdict.name() == "needs-hitl"));
 }
 
 #[test]

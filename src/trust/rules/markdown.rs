@@ -1,10 +1,11 @@
 //! Agents, slash commands and skills: what their head grants and what their body runs.
 
 use super::{Sink, hooks, mcp, truthy};
-use crate::trust::frontmatter::Document;
+use crate::trust::frontmatter::{Document, js_space};
 use crate::trust::mask;
 use crate::trust::report::Class;
 use crate::untrusted::Untrusted;
+use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -35,22 +36,47 @@ pub fn check(sink: &mut Sink, kind: Kind, document: &Document) {
         }
     }
     if matches!(kind, Kind::Command | Kind::Skill) {
-        shell_in_body(sink, &document.text);
+        shell_in_body(sink, document);
     }
 }
 
 /// Judges a command that a manifest holds inline: its metadata and its text.
 pub fn check_inline(sink: &mut Sink, map: &Map<String, Value>) {
-    check_head(sink, map);
-    if let Some(text) = map.get("content").and_then(Value::as_str) {
-        check(sink, Kind::Command, &crate::trust::frontmatter::read(&Untrusted::new(text)));
-    }
+    let Some(text) = map.get("content").and_then(Value::as_str) else { return check_head(sink, map) };
+    let mut document = crate::trust::frontmatter::read(&Untrusted::new(text));
+    document.heads.push(Untrusted::new(Value::Object(map.clone())));
+    check(sink, Kind::Command, &document);
 }
 
-/// `text` as it may be once the client has put arguments in: every placeholder that may be empty is gone.
-///
-/// An argument put in can complete the next placeholder, so this is repeated; each round is linear.
-pub fn without_placeholders(text: &str) -> Vec<String> {
+/// The text of a definition as it may be once the client has put arguments in: every placeholder that may be empty is
+/// gone. The names that a head declares are taken as they are written (2.1.332 takes any text up to 64 characters), and
+/// so is whatever looks like a name.
+pub fn expansions(document: &Document) -> Vec<String> {
+    let text = document.text.inspect();
+    let declared: Vec<String> =
+        document.heads.iter().flat_map(|head| argument_names(head.inspect())).collect();
+    let mut texts = rounds(text);
+    let placeholders = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&declared);
+    if let (false, Ok(placeholders)) = (declared.is_empty(), placeholders) {
+        let without = placeholders.replace_all(text, &vec![""; declared.len()]);
+        texts.extend(rounds(&without));
+        texts.push(without);
+    }
+    texts
+}
+
+/// `$name` for each argument that a head declares.
+fn argument_names(head: &Value) -> Vec<String> {
+    let names: Vec<&str> = match head.get("arguments") {
+        Some(Value::String(text)) => text.split(js_space).collect(),
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    names.into_iter().filter(|name| !name.is_empty()).map(|name| format!("${name}")).collect()
+}
+
+/// `text` without whatever looks like a placeholder, and what comes of it when that makes another one.
+fn rounds(text: &str) -> Vec<String> {
     let mut rounds: Vec<String> = Vec::new();
     if let Some(pattern) = LazyLock::force(&PLACEHOLDER) {
         while rounds.len() < MAX_ROUNDS {
@@ -229,15 +255,15 @@ fn harmless_prefix(prefix: &str) -> bool {
 /// Shell that the client runs while it expands a command or skill, before the model sees anything and without
 /// PreToolUse: `` !`cmd` `` after white space or at a line's start, and a fence opened with `` ```! ``. Arguments are
 /// put in first, so `` !$x`cmd` `` is one too.
-fn shell_in_body(sink: &mut Sink, text: &Untrusted<String>) {
+fn shell_in_body(sink: &mut Sink, document: &Document) {
     let (Some(inline), Some(fence), Some(_)) =
         (LazyLock::force(&INLINE), LazyLock::force(&FENCE), LazyLock::force(&PLACEHOLDER))
     else {
         return sink.unreadable("the pattern for shell in a body is broken");
     };
-    let expanded = without_placeholders(text.inspect());
+    let expanded = expansions(document);
     let mut seen = std::collections::HashSet::new();
-    for text in std::iter::once(text.inspect()).chain(&expanded) {
+    for text in std::iter::once(document.text.inspect()).chain(&expanded) {
         for pattern in [inline, fence] {
             for hit in pattern.captures_iter(text).take(MAX_SHOWN) {
                 let command = hit.get(1).map_or("", |m| m.as_str().trim());
@@ -258,7 +284,7 @@ const MAX_ROUNDS: usize = 4;
 static INLINE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?:^|[\s\x{FEFF}])!`([^`]+)`").ok());
 static FENCE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?s)```!\s*(.*?)```").ok());
 static PLACEHOLDER: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\$(?:ARGUMENTS(?:\[[^\]\n]{0,20}\])?|\{\w{1,60}\}|\w{1,60})").ok());
+    LazyLock::new(|| Regex::new(r"\$(?:ARGUMENTS(?:\[[^\]\n]*\])?|\{\w+\}|\w+)").ok());
 
 #[cfg(test)]
 mod tests {
@@ -288,8 +314,23 @@ mod tests {
             "!$ARGUMENTS[0]`id`",
             "```$ARGUMENTS!\nid\n```",
             "---\na: x\n!`id`\n---\n",
+            "---\narguments: foo-bar\n---\n!$foo-bar`id`",
+            "---\narguments: [foo.bar, 'two words']\n---\n!$two words`id`",
+            "---\narguments: ['(']\n---\n```$(!\nid\n```",
         ] {
             assert!(!blocked(Kind::Command, text).is_empty(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_placeholder_of_any_length_is_taken_out() {
+        let name = "n".repeat(64);
+        for text in [
+            format!("!${name}`id`"),
+            format!("!${{{name}}}`id`"),
+            format!("!$ARGUMENTS[{}]`id`", "0".repeat(64)),
+        ] {
+            assert!(!blocked(Kind::Command, &text).is_empty(), "{text}");
         }
     }
 
@@ -303,6 +344,7 @@ mod tests {
             "! `id`",
             "!``",
             "a !b",
+            "---\narguments: foo\n---\nCosts $foo! See `id`",
         ] {
             assert!(blocked(Kind::Command, text).is_empty(), "{text:?}");
         }

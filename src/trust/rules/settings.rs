@@ -462,9 +462,15 @@ const OWN_INSTRUCTIONS: &[&str] = &[
     "/etc/claude-code/CLAUDE.md",
 ];
 
+/// Patterns that are looked at; each has to be compiled.
+const MAX_EXCLUDES: usize = 100;
+
 /// Blocks patterns that would also leave out the operator's own instructions.
 fn excludes(sink: &mut Sink, path: &str, value: &Value) {
     match value {
+        Value::Array(items) if items.len() > MAX_EXCLUDES => {
+            sink.block(Class::LimitReached, path, format!("more than {MAX_EXCLUDES} patterns"));
+        }
         Value::Array(items) => items.iter().for_each(|item| excludes(sink, path, item)),
         Value::String(pattern) => {
             // What the client's matcher understands and this one does not.
