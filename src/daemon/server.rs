@@ -99,17 +99,24 @@ struct Shared {
 }
 
 async fn run(listener: UnixListener, jess: &Path, socket: &Path, idle: Duration) -> io::Result<()> {
-    let served = identity(socket);
-    let outcome = answer(listener, jess, socket, idle).await;
+    // Gone already: nobody would ever ask.
+    let served = identity(socket).ok_or(io::ErrorKind::NotFound)?;
+    let still = || identity(socket) == Some(served);
+    let outcome = answer(listener, jess, still, idle).await;
     // What stands there now may belong to another daemon.
-    if identity(socket) == served {
+    if still() {
         let _ = fs::remove_file(socket);
     }
     outcome
 }
 
-async fn answer(listener: UnixListener, jess: &Path, socket: &Path, idle: Duration) -> io::Result<()> {
-    let served = identity(socket);
+/// Answers calls while `reachable` and until there is another reason to end.
+async fn answer(
+    listener: UnixListener,
+    jess: &Path,
+    reachable: impl Fn() -> bool,
+    idle: Duration,
+) -> io::Result<()> {
     let shared = Arc::new(Shared {
         jess: jess.to_path_buf(),
         cache: Cache::default(),
@@ -130,7 +137,7 @@ async fn answer(listener: UnixListener, jess: &Path, socket: &Path, idle: Durati
             _ = tick.tick() => {
                 let quiet = shared.started.elapsed().as_secs().saturating_sub(shared.last.load(Ordering::Relaxed));
                 // Nobody can reach a daemon whose socket is gone.
-                if quiet >= idle.as_secs() || identity(jess) != binary || identity(socket) != served {
+                if quiet >= idle.as_secs() || identity(jess) != binary || !reachable() {
                     return Ok(());
                 }
             }

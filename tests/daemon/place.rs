@@ -102,10 +102,24 @@ impl Place {
 }
 
 impl Drop for Place {
+    /// Ends the daemons of this home. One that is just being started has the home too.
     fn drop(&mut self) {
-        if let Some(pid) = running(&self.at("run/jess/daemon.lock")) {
+        while let Some(pid) = self.started() {
             kill(pid, rustix::process::Signal::KILL);
+            wait_for(|| self.started() != Some(pid));
         }
+    }
+}
+
+impl Place {
+    /// A process, not yet ended, that a hook or daemon of this home has started.
+    fn started(&self) -> Option<i32> {
+        let home = format!("HOME={}", self.at("h").display());
+        fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let environ = fs::read(entry.path().join("environ")).ok()?;
+            environ.split(|b| *b == 0).any(|var| var == home.as_bytes()).then_some(pid)
+        })
     }
 }
 
