@@ -1,14 +1,14 @@
 //! The engine: text in, findings out.
 
-use super::finding::{Context, Finding, Severity};
-use super::rule::{self, RuleError};
-use super::shape::{Hit, Lexicon, ShapeError};
+use super::builder::Compiled;
+use super::finding::{Context, Finding};
+use super::lexicon::{Hit, Lexicon};
+use super::rule;
+use super::text::ScanText;
 use super::token::{self, Token};
 use super::{decode, joins, mention, model};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::Path;
-use std::sync::OnceLock;
 
 /// Findings of one text beyond this many are counted, not kept.
 pub const MAX_FINDINGS: usize = 1000;
@@ -24,161 +24,15 @@ const REGEX_AFTER: usize = 600;
 /// An exception counts this many words from a finding.
 const NEAR: usize = 10;
 
-/// What the engine keeps of a rule.
-#[derive(Debug)]
-pub(crate) struct Compiled {
-    pub id: Cow<'static, str>,
-    pub name: Cow<'static, str>,
-    pub category: Cow<'static, str>,
-    pub severity: Severity,
-    pub message: Cow<'static, str>,
-    pub regex: Option<Pattern>,
-}
-
-/// A regular expression that is compiled when its trigger is first seen.
-#[derive(Debug)]
-pub(crate) struct Pattern {
-    text: Cow<'static, str>,
-    raw: bool,
-    /// The window must hold one of these, unless there are none.
-    needs: Vec<Cow<'static, str>>,
-    compiled: OnceLock<Option<regex::bytes::Regex>>,
-}
-
-impl Pattern {
-    #[cfg(test)]
-    pub(crate) fn check(&self) -> Result<(), regex::Error> {
-        build(&self.text).map(drop)
-    }
-
-    fn get(&self) -> Option<&regex::bytes::Regex> {
-        self.compiled.get_or_init(|| build(&self.text).ok()).as_ref()
-    }
-}
-
-fn build(text: &str) -> Result<regex::bytes::Regex, regex::Error> {
-    regex::bytes::RegexBuilder::new(text)
-        .case_insensitive(true)
-        .unicode(false)
-        .size_limit(1 << 20)
-        .dfa_size_limit(1 << 20)
-        .build()
-}
-
-/// Rules, ready to run. Building it takes about a millisecond; regular expressions are compiled on first use.
+/// Rules, ready to run. Regular expressions are compiled on first use.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) rules: Vec<Compiled>,
     pub(crate) lexicon: Lexicon,
-    model: Option<model::Model<'static>>,
+    pub(crate) model: Option<model::Model<'static>>,
 }
 
 impl Engine {
-    /// The engine with the built-in rules, made once per process.
-    pub fn builtin() -> &'static Engine {
-        static ENGINE: OnceLock<Engine> = OnceLock::new();
-        ENGINE.get_or_init(|| {
-            let mut b = Builder::default();
-            b.classes.extend(rule::CLASSES.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())));
-            for r in rule::RULES {
-                let compiled = Compiled {
-                    id: r.id.into(),
-                    name: r.name.into(),
-                    category: r.category.into(),
-                    severity: r.severity,
-                    message: r.message.into(),
-                    regex: None,
-                };
-                // The tests compile every built-in rule, so nothing is lost here in a build that passed them.
-                let _ = b.add(
-                    compiled,
-                    &Source {
-                        shapes: r.shapes,
-                        unless: r.unless,
-                        triggers: r.triggers,
-                        needs: r.needs,
-                        raw: r.raw,
-                    },
-                    r.regex.map(Cow::Borrowed),
-                );
-            }
-            b.finish()
-        })
-    }
-
-    /// The built-in rules and those of the pattern files in `dir`.
-    ///
-    /// # Errors
-    /// When the directory cannot be read, or any file or rule in it is wrong; the error names file and line.
-    pub fn with_dir(dir: &Path) -> Result<Engine, RuleError> {
-        let mut b = Builder::default();
-        b.classes.extend(rule::CLASSES.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())));
-        for r in rule::RULES {
-            let compiled = Compiled {
-                id: r.id.into(),
-                name: r.name.into(),
-                category: r.category.into(),
-                severity: r.severity,
-                message: r.message.into(),
-                regex: None,
-            };
-            let _ = b.add(
-                compiled,
-                &Source {
-                    shapes: r.shapes,
-                    unless: r.unless,
-                    triggers: r.triggers,
-                    needs: r.needs,
-                    raw: r.raw,
-                },
-                r.regex.map(Cow::Borrowed),
-            );
-        }
-        for loaded in rule::load_dir(dir)? {
-            b.classes.extend(loaded.file.classes.iter().map(|(k, v)| (k.clone(), v.clone())));
-            for r in &loaded.file.rules {
-                let line = loaded.line_of(&format!("{:?}", r.id));
-                let parse = |message| RuleError::Parse { path: loaded.path.clone(), line, message };
-                if b.rules.iter().any(|have| have.id == r.id) {
-                    return Err(parse(format!("rule {} exists already", r.id)));
-                }
-                if let Some(text) = &r.regex {
-                    build(text).map_err(|e| parse(format!("rule {}: {e}", r.id)))?;
-                    if r.triggers.is_empty() {
-                        return Err(parse(format!("rule {}: a regex needs triggers", r.id)));
-                    }
-                }
-                if r.shapes.is_empty() && r.regex.is_none() {
-                    return Err(parse(format!("rule {}: neither shapes nor regex", r.id)));
-                }
-                let compiled = Compiled {
-                    id: r.id.clone().into(),
-                    name: r.name.clone().into(),
-                    category: loaded.file.category.clone().into(),
-                    severity: r.severity,
-                    message: r.message.clone().into(),
-                    regex: None,
-                };
-                let shape =
-                    |source| RuleError::Shape { path: loaded.path.clone(), line, id: r.id.clone(), source };
-                let regex = r.regex.clone().map(Cow::Owned);
-                b.add(
-                    compiled,
-                    &Source {
-                        shapes: &r.shapes,
-                        unless: &r.unless,
-                        triggers: &r.triggers,
-                        needs: &r.needs,
-                        raw: r.raw,
-                    },
-                    regex,
-                )
-                .map_err(shape)?;
-            }
-        }
-        Ok(b.finish())
-    }
-
     /// The built-in rules.
     pub fn catalogue(&self) -> &'static [rule::RuleDef] {
         rule::RULES
@@ -377,7 +231,7 @@ impl Engine {
         // For each rule, how far the text was searched already.
         let mut reached: Vec<(u16, usize)> = Vec::new();
         for t in tokens.iter().filter(|t| t.word != 0) {
-            for r in &self.lexicon.triggers[t.word as usize] {
+            for r in self.lexicon.triggers(t.word) {
                 let Some(pattern) = self.rules.get(*r as usize).and_then(|c| c.regex.as_ref()) else {
                     continue;
                 };
@@ -397,9 +251,7 @@ impl Engine {
                     None => reached.push((*r, to)),
                 }
                 let Some(window) = text.get(from..to) else { continue };
-                if !pattern.needs.is_empty()
-                    && !pattern.needs.iter().any(|n| memchr::memmem::find(window, n.as_bytes()).is_some())
-                {
+                if !pattern.possible(window) {
                     continue;
                 }
                 let Some(regex) = pattern.get() else { continue };
@@ -433,79 +285,6 @@ impl Engine {
             decoded: None,
             because: Vec::new(),
         }
-    }
-}
-
-/// Text that can be scanned: plain, or untrusted.
-pub trait ScanText {
-    /// Its bytes.
-    fn bytes(&self) -> &[u8];
-}
-
-impl ScanText for str {
-    fn bytes(&self) -> &[u8] {
-        self.as_bytes()
-    }
-}
-
-impl ScanText for String {
-    fn bytes(&self) -> &[u8] {
-        self.as_bytes()
-    }
-}
-
-impl<T: AsRef<str>> ScanText for crate::untrusted::Untrusted<T> {
-    fn bytes(&self) -> &[u8] {
-        self.inspect().as_ref().as_bytes()
-    }
-}
-
-/// The matching parts of a rule, as written.
-struct Source<'a, S> {
-    shapes: &'a [S],
-    unless: &'a [S],
-    triggers: &'a [S],
-    needs: &'a [S],
-    raw: bool,
-}
-
-#[derive(Default)]
-struct Builder {
-    rules: Vec<Compiled>,
-    lexicon: Option<Lexicon>,
-    classes: HashMap<String, String>,
-}
-
-impl Builder {
-    fn add<S: AsRef<str>>(
-        &mut self,
-        mut compiled: Compiled,
-        source: &Source<'_, S>,
-        regex: Option<Cow<'static, str>>,
-    ) -> Result<(), ShapeError> {
-        let index = u16::try_from(self.rules.len()).map_err(|_| ShapeError::TooMany)?;
-        let lexicon = self.lexicon.get_or_insert_with(Lexicon::new);
-        for s in source.shapes {
-            lexicon.add(index, s.as_ref(), false, &self.classes)?;
-        }
-        for s in source.unless {
-            lexicon.add(index, s.as_ref(), true, &self.classes)?;
-        }
-        for t in source.triggers {
-            lexicon.trigger(t.as_ref(), index)?;
-        }
-        let needs: Vec<Cow<'static, str>> =
-            source.needs.iter().map(|n| Cow::Owned(n.as_ref().to_string())).collect();
-        compiled.regex =
-            regex.map(|text| Pattern { text, raw: source.raw, needs, compiled: OnceLock::new() });
-        self.rules.push(compiled);
-        Ok(())
-    }
-
-    fn finish(self) -> Engine {
-        let mut lexicon = self.lexicon.unwrap_or_default();
-        lexicon.finish();
-        Engine { rules: self.rules, lexicon, model: model::Model::shipped() }
     }
 }
 

@@ -2,7 +2,7 @@
 //! not separated at all. The result is a second word stream in which such pieces are whole again; it is empty when the
 //! text has none.
 
-use super::shape::Lexicon;
+use super::lexicon::Lexicon;
 use super::token::{self, DIGIT, FOLDED, GLUE, LETTER, LINE, SINGLE, SPACE, Token};
 
 /// Pieces that make one word, at most.

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`fold`] | one letter as a reader sees it |
 //! | [`token`] | words, folded and hashed, in one pass |
-//! | [`shape`] | the language of rules, matched over words |
+//! | [`shape`] | the language of rules, and its compiler |
+//! | [`lexicon`] | their tables, and the search over words |
 //! | [`rule`] | pattern files |
+//! | [`builder`] | rules to an engine |
 //! | [`engine`] | the passes, in order |
 //! | [`finding`] | what a scan reports |
 //!
@@ -15,6 +17,7 @@
 //! ```
 
 pub mod baseline;
+mod builder;
 mod context;
 mod decode;
 mod decoders;
@@ -26,6 +29,7 @@ mod fold;
 #[doc(hidden)]
 pub mod fuzzing;
 mod joins;
+mod lexicon;
 mod mention;
 #[doc(hidden)]
 pub mod model;
@@ -35,14 +39,17 @@ mod rule;
 mod sarif;
 mod shape;
 pub mod stream;
+mod tables;
+mod text;
 mod token;
 pub mod walk;
 
-pub use engine::{Engine, MAX_FINDINGS, ScanText};
+pub use engine::{Engine, MAX_FINDINGS};
 pub use finding::{Context, Finding, Severity};
 pub use preflight::{Preflight, preflight, preflight_bytes};
 pub use rule::{PatternFile, Rule, RuleDef, RuleError, builtin_files};
 pub use shape::ShapeError;
+pub use text::ScanText;
 
 #[cfg(test)]
 mod pattern_tests;

@@ -21,9 +21,6 @@ pub struct RuleDef {
     pub remediation: &'static str,
     /// Further reading.
     pub references: &'static [&'static str],
-    pub(crate) shapes: &'static [&'static str],
-    pub(crate) unless: &'static [&'static str],
-    pub(crate) triggers: &'static [&'static str],
     pub(crate) needs: &'static [&'static str],
     pub(crate) regex: Option<&'static str>,
     pub(crate) raw: bool,
@@ -160,6 +157,17 @@ impl PatternFile {
 }
 
 impl Loaded {
+    /// Reads `text`, which stands in `path`.
+    pub fn parse(path: PathBuf, text: String) -> Result<Loaded, RuleError> {
+        let mut file: PatternFile = toml::from_str(&text).map_err(|e| RuleError::Parse {
+            path: path.clone(),
+            line: e.span().map_or(1, |s| line_at(&text, s.start)),
+            message: e.message().to_string(),
+        })?;
+        file.fill();
+        Ok(Loaded { path, text, file })
+    }
+
     /// Line of the first occurrence of `needle`, from 1.
     pub fn line_of(&self, needle: &str) -> usize {
         self.text.find(needle).map_or(1, |at| line_at(&self.text, at))
@@ -184,13 +192,7 @@ pub(crate) fn load_dir(dir: &Path) -> Result<Vec<Loaded>, RuleError> {
     let mut out = Vec::new();
     for path in paths {
         let text = std::fs::read_to_string(&path).map_err(|e| read(&path, e))?;
-        let mut file: PatternFile = toml::from_str(&text).map_err(|e| RuleError::Parse {
-            path: path.clone(),
-            line: e.span().map_or(1, |s| line_at(&text, s.start)),
-            message: e.message().to_string(),
-        })?;
-        file.fill();
-        out.push(Loaded { path, text, file });
+        out.push(Loaded::parse(path, text)?);
     }
     Ok(out)
 }

@@ -1,4 +1,4 @@
-//! Shapes: a small language for the form of a sentence, matched over folded words.
+//! Shapes: a small language for the form of a sentence, and its compiler.
 //!
 //! A shape is a row of elements. An element is one or more alternatives joined by `|`; `_` joins the words of a phrase;
 //! a trailing `*` on a word means any ending; `@name` is a class of words from a pattern file; a trailing `?` makes the
@@ -11,92 +11,18 @@
 //! ignore|disregard|forget ~3 previous|prior|above ~2 instruction*|rule|rules
 //! ```
 //!
-//! Matching costs at most [`STEPS`] steps for each place where a shape's rarest element occurs, so the whole is linear.
+//! The compiler also runs in the build script, which puts the tables of the built-in rules into the binary: starting the
+//! scanner builds nothing. It therefore uses nothing of the crate but [`super::lexicon`], [`super::token`] and folding.
 
-use super::token::{self, ByHash, Token};
+use super::lexicon::{self, Element, Lexicon, Shape};
+use super::token;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Steps that one attempt may take before it counts as no match.
-pub(crate) const STEPS: u32 = 600;
-/// Words that an exception may span.
-const SPAN: usize = 64;
 /// The widest gap a shape may ask for, in words.
 pub(crate) const MAX_GAP: u8 = 40;
 /// The shortest stem before `*`, in folded bytes.
-pub(crate) const MIN_STEM: usize = 3;
-
-const URL: u8 = 1;
-const EMAIL: u8 = 2;
-const ANY: u8 = 4;
-const NUMBER: u8 = 8;
-const GERUND: u8 = 16;
-
-#[derive(Debug)]
-struct Element {
-    /// Sorted word ids.
-    words: Vec<u16>,
-    phrases: Vec<Vec<u16>>,
-    special: u8,
-    optional: bool,
-    start: bool,
-    gap: u8,
-    across: bool,
-    /// A bit for each word that may start the element, by its id: most words are told off by it.
-    signature: [u64; 4],
-}
-
-impl Element {
-    fn sign(&mut self) {
-        for w in self.words.iter().chain(self.phrases.iter().filter_map(|p| p.first())) {
-            let bit = usize::from(*w) & 255;
-            self.signature[bit >> 6] |= 1 << (bit & 63);
-        }
-    }
-
-    #[inline(always)]
-    fn may_start(&self, word: u16) -> bool {
-        let bit = usize::from(word) & 255;
-        self.signature[bit >> 6] & (1 << (bit & 63)) != 0
-    }
-}
-
-#[derive(Debug)]
-struct Shape {
-    elements: Vec<Element>,
-    rule: u16,
-    unless: bool,
-}
-
-/// Where a shape matched, in tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hit {
-    pub rule: u16,
-    pub first: u32,
-    pub last: u32,
-}
-
-/// The words that rules know, and the shapes that use them.
-#[derive(Debug, Default)]
-pub(crate) struct Lexicon {
-    /// Open addressing over the upper hash bits: (hash, word id); id 0 is empty.
-    table: Vec<(u64, u16)>,
-    exact: ByHash<u16>,
-    stems: ByHash<u16>,
-    stem_bits: Vec<u64>,
-    /// For the first three letters of a stem, a bit for each length that stems with them have.
-    stem_lengths: ByHash<u32>,
-    /// For each word id, (shape, element) pairs that are tried there.
-    anchors: Vec<Vec<(u32, u8)>>,
-    /// The same, end to end once the lexicon is closed: those of word `w` stand at `anchor_starts[w]..anchor_starts[w + 1]`.
-    anchors_flat: Vec<(u32, u8)>,
-    anchor_starts: Vec<u32>,
-    /// For each word id, regular expressions that are tried there.
-    pub triggers: Vec<Vec<u16>>,
-    shapes: Vec<Shape>,
-    /// For each rule, its exceptions: they are tried only near a match.
-    excuses: HashMap<u16, Vec<u32>>,
-    texts: Vec<(Vec<u8>, bool)>,
-}
+pub(crate) const MIN_STEM: usize = lexicon::MIN_STEM;
 
 /// What is wrong with a shape.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -121,26 +47,51 @@ pub enum ShapeError {
     TooMany,
 }
 
-impl Lexicon {
-    /// An empty one.
-    pub fn new() -> Self {
-        Lexicon {
-            anchors: vec![Vec::new()],
-            triggers: vec![Vec::new()],
+/// An element while it is read.
+#[derive(Debug, Default)]
+struct Draft {
+    words: Vec<u16>,
+    phrases: Vec<Vec<u16>>,
+    special: u8,
+    optional: bool,
+    start: bool,
+    gap: u8,
+    across: bool,
+}
+
+/// Collects rules and turns them into a [`Lexicon`].
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    exact: HashMap<u64, u16>,
+    stems: HashMap<u64, u16>,
+    /// The folded text of each word and whether it is a stem.
+    texts: Vec<(Vec<u8>, bool)>,
+    /// For each word, the rules whose regular expression is tried where it stands.
+    triggers: Vec<Vec<u16>>,
+    shapes: Vec<(Vec<Draft>, u16, bool)>,
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        Compiler {
+            exact: HashMap::new(),
+            stems: HashMap::new(),
             texts: vec![(Vec::new(), false)],
-            ..Self::default()
+            triggers: vec![Vec::new()],
+            shapes: Vec::new(),
         }
     }
+}
 
+impl Compiler {
     fn word(&mut self, folded: &[u8], stem: bool) -> Result<u16, ShapeError> {
         let h = token::hash(folded);
         let map = if stem { &mut self.stems } else { &mut self.exact };
         if let Some(id) = map.get(&h) {
             return Ok(*id);
         }
-        let id = u16::try_from(self.anchors.len()).map_err(|_| ShapeError::TooMany)?;
+        let id = u16::try_from(self.texts.len()).map_err(|_| ShapeError::TooMany)?;
         map.insert(h, id);
-        self.anchors.push(Vec::new());
         self.triggers.push(Vec::new());
         self.texts.push((folded.to_vec(), stem));
         Ok(id)
@@ -152,20 +103,6 @@ impl Lexicon {
             Some(b) => (b, true),
             None => (text, false),
         };
-        // Plain words are folded as they stand; starting the scanner must not take long.
-        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-        if !body.is_empty() && body.split('_').all(|w| !w.is_empty() && w.bytes().all(plain)) {
-            let words = body.split('_').count();
-            let mut ids = Vec::with_capacity(words);
-            for (i, w) in body.split('_').enumerate() {
-                let stem = stem && i + 1 == words;
-                if stem && w.len() < MIN_STEM {
-                    return Err(ShapeError::Stem(text.to_string()));
-                }
-                ids.push(self.word(w.as_bytes(), stem)?);
-            }
-            return Ok(ids);
-        }
         let mut tokens = Vec::new();
         token::tokenise(body.as_bytes(), &mut tokens);
         let last = tokens.len().checked_sub(1).ok_or_else(|| ShapeError::NoWord(text.to_string()))?;
@@ -181,11 +118,11 @@ impl Lexicon {
         Ok(ids)
     }
 
-    /// Makes regular expression number `regex` run where `word` occurs.
-    pub fn trigger(&mut self, word: &str, regex: u16) -> Result<(), ShapeError> {
+    /// Makes the regular expression of rule number `rule` run where `word` occurs.
+    pub fn trigger(&mut self, word: &str, rule: u16) -> Result<(), ShapeError> {
         let ids = self.phrase(word)?;
-        if let Some(list) = ids.first().and_then(|id| self.triggers.get_mut(*id as usize)) {
-            list.push(regex);
+        if let Some(list) = ids.first().and_then(|id| self.triggers.get_mut(usize::from(*id))) {
+            list.push(rule);
         }
         Ok(())
     }
@@ -198,7 +135,7 @@ impl Lexicon {
         unless: bool,
         classes: &HashMap<String, String>,
     ) -> Result<(), ShapeError> {
-        let mut elements: Vec<Element> = Vec::new();
+        let mut elements: Vec<Draft> = Vec::new();
         let (mut gap, mut across, mut start) = (0u8, false, false);
         for part in text.split_ascii_whitespace() {
             if let Some(n) = part.strip_prefix('~').or_else(|| part.strip_prefix("..")) {
@@ -215,26 +152,15 @@ impl Lexicon {
                 continue;
             }
             let (part, optional) = part.strip_suffix('?').map_or((part, false), |p| (p, true));
-            let mut element = Element {
-                words: Vec::new(),
-                phrases: Vec::new(),
-                special: 0,
-                optional,
-                start,
-                gap,
-                across,
-                signature: [0; 4],
-            };
+            let mut element = Draft { optional, start, gap, across, ..Draft::default() };
             self.alternatives(part, classes, &mut element, 0)?;
-            element.words.sort_unstable();
-            element.words.dedup();
             elements.push(element);
             (gap, across, start) = (0, false, false);
         }
         if !elements.iter().any(|e| !e.optional && e.special == 0) || elements.len() > 32 {
             return Err(ShapeError::Empty);
         }
-        self.shapes.push(Shape { elements, rule, unless });
+        self.shapes.push((elements, rule, unless));
         Ok(())
     }
 
@@ -242,7 +168,7 @@ impl Lexicon {
         &mut self,
         part: &str,
         classes: &HashMap<String, String>,
-        element: &mut Element,
+        element: &mut Draft,
         depth: u8,
     ) -> Result<(), ShapeError> {
         for alternative in part.split('|').filter(|a| !a.is_empty()) {
@@ -255,11 +181,11 @@ impl Lexicon {
                 continue;
             }
             match alternative {
-                "<url>" => element.special |= URL,
-                "<email>" => element.special |= EMAIL,
-                "<any>" => element.special |= ANY,
-                "<num>" => element.special |= NUMBER,
-                "<ing>" => element.special |= GERUND,
+                "<url>" => element.special |= lexicon::URL,
+                "<email>" => element.special |= lexicon::EMAIL,
+                "<any>" => element.special |= lexicon::ANY,
+                "<num>" => element.special |= lexicon::NUMBER,
+                "<ing>" => element.special |= lexicon::GERUND,
                 _ => {
                     let ids = self.phrase(alternative)?;
                     match ids.as_slice() {
@@ -272,86 +198,82 @@ impl Lexicon {
         Ok(())
     }
 
-    /// Closes the lexicon: joins stems with the words they cover, chooses anchors, builds the tables.
-    pub fn finish(&mut self) {
-        self.stem_bits = vec![0; 1 << 10];
-        for (folded, stem) in &self.texts {
-            if *stem {
-                let bit = stem_bit(folded);
-                self.stem_bits[bit >> 6] |= 1 << (bit & 63);
-                let head = token::hash(folded.get(..MIN_STEM).unwrap_or_default());
-                *self.stem_lengths.entry(head).or_insert(0) |= 1 << folded.len().min(31);
-            }
-        }
+    /// Joins stems with the words they cover, chooses anchors, builds the tables. `rules` is the number of rules.
+    pub fn finish(mut self, rules: usize) -> Lexicon {
         let covers = self.stem_covers();
-        for shape in &mut self.shapes {
-            for e in &mut shape.elements {
-                let more: Vec<u16> =
-                    e.words.iter().filter_map(|w| covers.get(w)).flatten().copied().collect();
-                if !more.is_empty() {
-                    e.words.extend(more);
-                    e.words.sort_unstable();
-                    e.words.dedup();
+        for e in self.shapes.iter_mut().flat_map(|(elements, ..)| elements) {
+            let more: Vec<u16> = e.words.iter().filter_map(|w| covers.get(w)).flatten().copied().collect();
+            e.words.extend(more);
+            e.words.sort_unstable();
+            e.words.dedup();
+            let mut extra = Vec::new();
+            for p in &e.phrases {
+                let Some((last, head)) = p.split_last() else { continue };
+                for w in covers.get(last).into_iter().flatten() {
+                    extra.push(head.iter().copied().chain([*w]).collect());
                 }
-                let mut extra = Vec::new();
-                for p in &e.phrases {
-                    if let Some(list) = p.last().and_then(|w| covers.get(w)) {
-                        for w in list {
-                            let mut q = p.clone();
-                            if let Some(l) = q.last_mut() {
-                                *l = *w;
-                            }
-                            extra.push(q);
-                        }
-                    }
-                }
-                e.phrases.extend(extra);
             }
+            e.phrases.extend(extra);
         }
         let commonness = self.commonness();
-        for (s, shape) in self.shapes.iter().enumerate() {
-            if shape.unless {
-                self.excuses.entry(shape.rule).or_default().push(s as u32);
+        let mut anchors: Vec<Vec<(u16, u8)>> = vec![Vec::new(); self.texts.len()];
+        let mut excuses: Vec<Vec<u16>> = vec![Vec::new(); rules];
+        let (mut shapes, mut elements, mut pool, mut phrases) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (s, (drafts, rule, unless)) in self.shapes.iter().enumerate() {
+            let from = elements.len();
+            elements.extend(drafts.iter().map(|d| d.pack(&mut pool, &mut phrases)));
+            shapes.push(Shape { from: from as u32, to: elements.len() as u32, rule: *rule });
+            if *unless {
+                if let Some(list) = excuses.get_mut(usize::from(*rule)) {
+                    list.push(s as u16);
+                }
                 continue;
             }
-            let mut best: Option<(u64, usize)> = None;
-            for (i, e) in shape.elements.iter().enumerate() {
-                if e.optional || e.special != 0 {
-                    continue;
-                }
-                let cost = e.words.iter().chain(e.phrases.iter().filter_map(|p| p.first()));
-                let cost: u64 = cost.map(|w| commonness.get(*w as usize).copied().unwrap_or(40)).sum();
-                if best.is_none_or(|(c, _)| cost < c) {
-                    best = Some((cost, i));
-                }
-            }
-            let Some((_, i)) = best else { continue };
-            let e = &shape.elements[i];
-            let mut firsts: Vec<u16> =
-                e.words.iter().copied().chain(e.phrases.iter().filter_map(|p| p.first().copied())).collect();
-            // A phrase may start with a word that a stem covers.
+            let cost = |d: &Draft| -> u64 {
+                d.firsts().map(|w| commonness.get(usize::from(w)).copied().unwrap_or(40)).sum()
+            };
+            let usable = drafts.iter().enumerate().filter(|(_, d)| !d.optional && d.special == 0);
+            let Some((i, best)) = usable.min_by_key(|(_, d)| cost(d)) else { continue };
+            let mut firsts: Vec<u16> = best.firsts().collect();
             firsts.sort_unstable();
             firsts.dedup();
             for w in firsts {
-                self.anchors[w as usize].push((s as u32, i as u8));
+                if let Some(list) = anchors.get_mut(usize::from(w)) {
+                    list.push((s as u16, i as u8));
+                }
             }
         }
-        self.anchor_starts.push(0);
-        for list in std::mem::take(&mut self.anchors) {
-            self.anchors_flat.extend(list);
-            self.anchor_starts.push(self.anchors_flat.len() as u32);
-        }
-        for e in self.shapes.iter_mut().flat_map(|s| &mut s.elements) {
-            e.sign();
-        }
-        let size = (self.exact.len() * 2).next_power_of_two().max(16);
-        self.table = vec![(0, 0); size];
-        for (h, id) in &self.exact {
-            let mut at = (*h >> 40) as usize & (size - 1);
-            while self.table[at].1 != 0 {
-                at = (at + 1) & (size - 1);
+        let mut stem_bits = vec![0u64; 1 << 10];
+        let mut heads: HashMap<u64, u32> = HashMap::new();
+        for (folded, _) in self.texts.iter().filter(|(_, stem)| *stem) {
+            let bit = lexicon::stem_bit(folded);
+            if let Some(slot) = stem_bits.get_mut(bit >> 6) {
+                *slot |= 1 << (bit & 63);
             }
-            self.table[at] = (*h, *id);
+            let head = token::hash(folded.get(..MIN_STEM).unwrap_or_default());
+            *heads.entry(head).or_insert(0) |= 1 << folded.len().min(31);
+        }
+        let (anchor_starts, anchors) = flat(anchors);
+        let (trigger_starts, triggers) = flat(self.triggers);
+        let (excuse_starts, excuses) = flat(excuses);
+        let words =
+            |map: &HashMap<u64, u16>| Cow::Owned(table(map.iter().map(|(h, id)| (*h, u32::from(*id)))));
+        Lexicon {
+            exact: words(&self.exact),
+            stems: words(&self.stems),
+            heads: Cow::Owned(table(heads.into_iter())),
+            stem_bits: stem_bits.into(),
+            anchor_starts: anchor_starts.into(),
+            anchors: anchors.into(),
+            trigger_starts: trigger_starts.into(),
+            triggers: triggers.into(),
+            excuse_starts: excuse_starts.into(),
+            excuses: excuses.into(),
+            shapes: shapes.into(),
+            elements: elements.into(),
+            pool: pool.into(),
+            phrases: phrases.into(),
         }
     }
 
@@ -359,9 +281,7 @@ impl Lexicon {
     fn stem_covers(&self) -> HashMap<u16, Vec<u16>> {
         let mut covers: HashMap<u16, Vec<u16>> = HashMap::new();
         for (id, (text, _)) in self.texts.iter().enumerate().skip(1) {
-            let Some(head) = text.get(..MIN_STEM) else { continue };
-            let Some(lengths) = self.stem_lengths.get(&token::hash(head)) else { continue };
-            for len in (MIN_STEM..=text.len().min(31)).filter(|len| lengths & (1 << len) != 0) {
+            for len in MIN_STEM..=text.len().min(31) {
                 let Some(prefix) = text.get(..len) else { break };
                 if let Some(stem) = self.stems.get(&token::hash(prefix))
                     && usize::from(*stem) != id
@@ -373,235 +293,84 @@ impl Lexicon {
         covers
     }
 
-    /// How often a word of the lexicon is met, in hundredths of an occurrence in 100,000 words.
+    /// How often a word is met, in hundredths of an occurrence in 100,000 words.
     fn commonness(&self) -> Vec<u64> {
         // A word that is not in the list is rare; a stem stands for several words.
         let mut out: Vec<u64> = self.texts.iter().map(|(_, stem)| if *stem { 300 } else { 40 }).collect();
         for line in FREQUENCIES.lines() {
             let Some((word, count)) = line.split_once(' ') else { continue };
             if let Some(id) = self.exact.get(&token::hash(word.as_bytes()))
-                && let Some(slot) = out.get_mut(*id as usize)
+                && let Some(slot) = out.get_mut(usize::from(*id))
             {
                 *slot = count.parse::<u64>().unwrap_or(0) * 100;
             }
         }
         out
     }
+}
 
-    /// Fills in [`Token::word`].
-    pub fn resolve(&self, text: &[u8], tokens: &mut [Token]) {
-        let mask = self.table.len().wrapping_sub(1);
-        if self.table.is_empty() {
-            return;
+impl Draft {
+    /// Words that may start the element.
+    fn firsts(&self) -> impl Iterator<Item = u16> {
+        self.words.iter().copied().chain(self.phrases.iter().filter_map(|p| p.first().copied()))
+    }
+
+    fn pack(&self, pool: &mut Vec<u16>, phrases: &mut Vec<(u32, u32)>) -> Element {
+        let words = (pool.len() as u32, (pool.len() + self.words.len()) as u32);
+        pool.extend(&self.words);
+        let first = phrases.len() as u32;
+        for p in &self.phrases {
+            phrases.push((pool.len() as u32, (pool.len() + p.len()) as u32));
+            pool.extend(p);
         }
-        for t in tokens {
-            t.word = self.look_up(t.hash, mask);
-            if t.word == 0 && t.len as usize >= MIN_STEM {
-                t.word = self.stem(text, t);
+        let mut signature = [0u64; 4];
+        for w in self.firsts() {
+            let bit = usize::from(w) & 255;
+            if let Some(slot) = signature.get_mut(bit >> 6) {
+                *slot |= 1 << (bit & 63);
             }
         }
-    }
-
-    #[inline(always)]
-    fn look_up(&self, hash: u64, mask: usize) -> u16 {
-        let mut at = (hash >> 40) as usize & mask;
-        loop {
-            let (h, id) = self.table[at];
-            if id == 0 || h == hash {
-                return id;
-            }
-            at = (at + 1) & mask;
+        Element {
+            words,
+            phrases: (first, phrases.len() as u32),
+            longest: self.phrases.iter().map(Vec::len).max().unwrap_or(1).clamp(1, 255) as u8,
+            special: self.special,
+            optional: self.optional,
+            start: self.start,
+            gap: self.gap,
+            across: self.across,
+            signature,
         }
-    }
-
-    /// The id of the exact word with this hash, or 0.
-    pub fn exact(&self, hash: u64) -> u16 {
-        if self.table.is_empty() { 0 } else { self.look_up(hash, self.table.len() - 1) }
-    }
-
-    #[inline(always)]
-    fn stem(&self, text: &[u8], t: &Token) -> u16 {
-        let start = t.start as usize;
-        if t.flags & token::FOLDED == 0 {
-            let Some([a, b, c]) = text.get(start..start + 3) else { return 0 };
-            let bit = stem_bit(&[a | 0x20, b | 0x20, c | 0x20]);
-            if self.stem_bits[bit >> 6] & (1 << (bit & 63)) == 0 {
-                return 0;
-            }
-            let mut lower = [0u8; 32];
-            let word = text.get(start..(t.end as usize).min(start + 32)).unwrap_or_default();
-            lower.iter_mut().zip(word).for_each(|(l, b)| *l = b | 0x20);
-            return self.stem_slow(lower.get(..word.len()).unwrap_or_default());
-        }
-        self.stem_slow(&token::folded(text, start, (t.end as usize).min(start + 256)))
-    }
-
-    /// The longest stem that starts the folded word.
-    pub fn stem_slow(&self, folded: &[u8]) -> u16 {
-        let Some(head) = folded.get(..MIN_STEM) else { return 0 };
-        let Some(lengths) = self.stem_lengths.get(&token::hash(head)) else { return 0 };
-        let longest = folded.len().min(31);
-        (MIN_STEM..=longest)
-            .rev()
-            .filter(|len| lengths & (1 << len) != 0)
-            .find_map(|len| folded.get(..len).and_then(|p| self.stems.get(&token::hash(p))).copied())
-            .unwrap_or(0)
-    }
-
-    /// Finds every shape in `tokens` (resolved), calling `found` for each.
-    pub fn matches(&self, tokens: &[Token], mut found: impl FnMut(Hit)) {
-        for (at, t) in tokens.iter().enumerate() {
-            if t.word == 0 {
-                continue;
-            }
-            let Some([from, to]) = self.anchor_starts.get(t.word as usize..t.word as usize + 2) else {
-                continue;
-            };
-            for (shape, element) in self.anchors_flat.get(*from as usize..*to as usize).unwrap_or_default() {
-                let shape = &self.shapes[*shape as usize];
-                let mut steps = STEPS;
-                if let Some((first, last)) = attempt(shape, *element as usize, tokens, at, &mut steps) {
-                    found(Hit { rule: shape.rule, first: first as u32, last: last as u32 });
-                }
-            }
-        }
-    }
-
-    /// Whether an exception of the hit's rule stands within `near` words of it.
-    pub fn excused(&self, tokens: &[Token], hit: &Hit, near: usize) -> bool {
-        let Some(excuses) = self.excuses.get(&hit.rule) else { return false };
-        let from = (hit.first as usize).saturating_sub(near + SPAN);
-        let to = (hit.last as usize + near + 1).min(tokens.len());
-        excuses.iter().filter_map(|s| self.shapes.get(*s as usize)).any(|s| {
-            (from..to).any(|at| {
-                let mut steps = STEPS;
-                attempt(s, 0, tokens, at, &mut steps)
-                    .is_some_and(|(_, last)| last + near >= hit.first as usize)
-            })
-        })
     }
 }
 
-fn stem_bit(folded: &[u8]) -> usize {
-    let mut x = 0u32;
-    for b in folded.iter().take(3) {
-        x = (x << 8) | u32::from(*b);
+/// Lists end to end: those of `i` stand at `starts[i]..starts[i + 1]`.
+fn flat<T>(lists: Vec<Vec<T>>) -> (Vec<u32>, Vec<T>) {
+    let (mut starts, mut all) = (vec![0], Vec::new());
+    for list in lists {
+        all.extend(list);
+        starts.push(all.len() as u32);
     }
-    (x.wrapping_mul(0x9e37_79b1) >> 16) as usize
+    (starts, all)
 }
 
-/// Length in words when `e` matches at `at`.
-fn element_at(e: &Element, tokens: &[Token], at: usize) -> Option<usize> {
-    let t = tokens.get(at)?;
-    if e.special == 0 && !e.may_start(t.word) {
-        return None;
-    }
-    if e.start && t.flags & (token::SENTENCE | token::OPENER | token::LINE) == 0 && at != 0 {
-        return None;
-    }
-    let url = || tokens.get(at + 1).is_some_and(|n| n.flags & token::SCHEME != 0);
-    let email = || t.flags & token::AT != 0 && t.flags & token::SPACE == 0;
-    let special = |bit| e.special & bit != 0;
-    if special(ANY)
-        || special(URL) && url()
-        || special(EMAIL) && email()
-        || special(NUMBER) && t.flags & token::DIGIT != 0
-        || special(GERUND) && t.flags & token::ING != 0
-    {
-        return Some(1);
-    }
-    if t.word == 0 || !e.may_start(t.word) {
-        return None;
-    }
-    for p in &e.phrases {
-        if p.iter().enumerate().all(|(k, w)| tokens.get(at + k).is_some_and(|t| t.word == *w)) {
-            return Some(p.len());
+/// Open addressing over the upper bits of a hash, at most half full.
+fn table(entries: impl Iterator<Item = (u64, u32)>) -> Vec<(u64, u32)> {
+    // The order decides which entry of a chain stands first, so it is always the same.
+    let mut entries: Vec<(u64, u32)> = entries.collect();
+    entries.sort_unstable();
+    let size = (entries.len() * 2).next_power_of_two().max(16);
+    let mut out = vec![(0u64, 0u32); size];
+    for (h, value) in entries {
+        let mut at = lexicon::place(h, size);
+        while out.get(at).is_some_and(|(_, v)| *v != 0) {
+            at = (at + 1) & (size - 1);
+        }
+        if let Some(slot) = out.get_mut(at) {
+            *slot = (h, value);
         }
     }
-    e.words.binary_search(&t.word).is_ok().then_some(1)
-}
-
-fn attempt(s: &Shape, anchor: usize, tokens: &[Token], at: usize, steps: &mut u32) -> Option<(usize, usize)> {
-    let len = element_at(s.elements.get(anchor)?, tokens, at)?;
-    let last = forward(s, anchor + 1, tokens, at + len, steps)?;
-    let first = backward(s, anchor, tokens, at, steps)?;
-    Some((first, last))
-}
-
-/// Matches elements `k..` from token `at` on; returns the last token of the match.
-fn forward(s: &Shape, k: usize, tokens: &[Token], at: usize, steps: &mut u32) -> Option<usize> {
-    let Some(e) = s.elements.get(k) else { return at.checked_sub(1) };
-    for skip in 0..=e.gap as usize {
-        *steps = steps.checked_sub(1)?;
-        let i = at + skip;
-        let Some(t) = tokens.get(i) else { break };
-        if !e.across && t.flags & token::SENTENCE != 0 {
-            break;
-        }
-        if let Some(len) = element_at(e, tokens, i)
-            && let Some(last) = forward(s, k + 1, tokens, i + len, steps)
-        {
-            return Some(last);
-        }
-    }
-    if e.optional { forward(s, k + 1, tokens, at, steps) } else { None }
-}
-
-/// Matches elements `..k` so that element `k` starts at token `at`; returns the first token of the match.
-fn backward(s: &Shape, k: usize, tokens: &[Token], at: usize, steps: &mut u32) -> Option<usize> {
-    let Some(j) = k.checked_sub(1) else { return Some(at) };
-    let e = &s.elements[j];
-    let (gap, across) = (s.elements[k].gap as usize, s.elements[k].across);
-    let longest = e.phrases.iter().map(Vec::len).max().unwrap_or(1).max(1);
-    for skip in 0..=gap {
-        let Some(end) = at.checked_sub(skip) else { break };
-        if skip > 0 || !across {
-            let crossed = tokens.get(end).is_some_and(|t| t.flags & token::SENTENCE != 0);
-            if crossed && !across {
-                break;
-            }
-        }
-        for len in 1..=longest {
-            *steps = steps.checked_sub(1)?;
-            let Some(i) = end.checked_sub(len) else { break };
-            if element_at(e, tokens, i) == Some(len)
-                && let Some(first) = backward(s, j, tokens, i, steps)
-            {
-                return Some(first);
-            }
-        }
-    }
-    // The gap of a skipped element falls away; the gap of element `k` counts to the one before it.
-    if e.optional && j > 0 {
-        return backward_skipping(s, j, k, tokens, at, steps);
-    }
-    (e.optional && j == 0).then_some(at)
-}
-
-fn backward_skipping(
-    s: &Shape,
-    j: usize,
-    k: usize,
-    tokens: &[Token],
-    at: usize,
-    steps: &mut u32,
-) -> Option<usize> {
-    let before = &s.elements[j - 1];
-    let e = &s.elements[k];
-    let gap = usize::from(e.gap.max(s.elements[j].gap));
-    for skip in 0..=gap {
-        let i = at.checked_sub(skip)?.checked_sub(1)?;
-        *steps = steps.checked_sub(1)?;
-        if tokens.get(i + 1).is_some_and(|t| t.flags & token::SENTENCE != 0) && !e.across {
-            return None;
-        }
-        if element_at(before, tokens, i) == Some(1)
-            && let Some(first) = backward(s, j - 1, tokens, i, steps)
-        {
-            return Some(first);
-        }
-    }
-    None
+    out
 }
 
 /// Occurrences of common words in 100,000 words of ordinary technical text: `word count` a line.
@@ -612,11 +381,11 @@ mod tests {
     use super::*;
 
     fn hits(shapes: &[&str], text: &str) -> usize {
-        let mut lex = Lexicon::new();
+        let mut compiler = Compiler::default();
         for s in shapes {
-            lex.add(0, s, false, &HashMap::new()).unwrap();
+            compiler.add(0, s, false, &HashMap::new()).unwrap();
         }
-        lex.finish();
+        let lex = compiler.finish(1);
         let mut tokens = Vec::new();
         token::tokenise(text.as_bytes(), &mut tokens);
         lex.resolve(text.as_bytes(), &mut tokens);
@@ -649,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_bad_shape_is_an_error() {
-        let mut lex = Lexicon::new();
+        let mut lex = Compiler::default();
         let none = HashMap::new();
         assert_eq!(lex.add(0, "a ~99 b", false, &none), Err(ShapeError::Gap("~99".into())));
         assert_eq!(lex.add(0, "@nope", false, &none), Err(ShapeError::UnknownClass("nope".into())));

@@ -51,25 +51,6 @@ pub(crate) struct Token {
     pub len: u8,
 }
 
-/// Maps by the hash of a word, which needs no further hashing.
-pub(crate) type ByHash<V> = std::collections::HashMap<u64, V, std::hash::BuildHasherDefault<Identity>>;
-
-/// The hasher of [`ByHash`].
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Identity(u64);
-
-impl std::hash::Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = hash(bytes);
-    }
-    fn write_u64(&mut self, v: u64) {
-        self.0 = v.rotate_left(20);
-    }
-}
-
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Hash of a folded word. The same bytes give the same value everywhere and on every machine.

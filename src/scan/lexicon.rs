@@ -1,0 +1,341 @@
+//! The words that rules know, and the search for shapes over a row of words.
+//!
+//! Every table is flat and may stand in the binary: the build script writes that of the built-in rules, so that starting
+//! builds nothing. Matching costs at most [`STEPS`] steps for each place where a shape's rarest element occurs, so the
+//! whole is linear.
+
+use super::token::{self, Token};
+use std::borrow::Cow;
+
+/// Steps that one attempt may take before it counts as no match.
+pub(crate) const STEPS: u32 = 600;
+/// Words that an exception may span.
+const SPAN: usize = 64;
+/// The shortest stem, in folded bytes.
+pub(crate) const MIN_STEM: usize = 3;
+
+pub(crate) const URL: u8 = 1;
+pub(crate) const EMAIL: u8 = 2;
+pub(crate) const ANY: u8 = 4;
+pub(crate) const NUMBER: u8 = 8;
+pub(crate) const GERUND: u8 = 16;
+
+/// One element of a shape. The derived `Debug` is also how the build script writes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Element {
+    /// Sorted word ids, as a range of the pool.
+    pub words: (u32, u32),
+    /// A range of the phrases.
+    pub phrases: (u32, u32),
+    /// Words of the longest alternative.
+    pub longest: u8,
+    pub special: u8,
+    pub optional: bool,
+    pub start: bool,
+    pub gap: u8,
+    pub across: bool,
+    /// A bit for each word that may start the element, by its id: most words are told off by it.
+    pub signature: [u64; 4],
+}
+
+impl Element {
+    #[inline(always)]
+    fn may_start(&self, word: u16) -> bool {
+        let bit = usize::from(word) & 255;
+        self.signature[bit >> 6] & (1 << (bit & 63)) != 0
+    }
+}
+
+/// A shape: a range of elements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub from: u32,
+    pub to: u32,
+    pub rule: u16,
+}
+
+/// Where a shape matched, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit {
+    pub rule: u16,
+    pub first: u32,
+    pub last: u32,
+}
+
+/// The words that rules know, and the shapes that use them.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Lexicon {
+    /// Hash → word id by open addressing; a value of 0 is an empty place.
+    pub exact: Cow<'static, [(u64, u32)]>,
+    /// The same for stems.
+    pub stems: Cow<'static, [(u64, u32)]>,
+    /// For the first letters of a stem, a bit for each length that stems with them have.
+    pub heads: Cow<'static, [(u64, u32)]>,
+    /// A bit for each [`stem_bit`].
+    pub stem_bits: Cow<'static, [u64]>,
+    /// (shape, element) pairs that are tried at word `w`: `anchors[anchor_starts[w]..anchor_starts[w + 1]]`.
+    pub anchor_starts: Cow<'static, [u32]>,
+    pub anchors: Cow<'static, [(u16, u8)]>,
+    /// In the same form, rules whose regular expression is tried at a word.
+    pub trigger_starts: Cow<'static, [u32]>,
+    pub triggers: Cow<'static, [u16]>,
+    /// In the same form for each rule, its exceptions: they are tried only near a match.
+    pub excuse_starts: Cow<'static, [u32]>,
+    pub excuses: Cow<'static, [u16]>,
+    pub shapes: Cow<'static, [Shape]>,
+    pub elements: Cow<'static, [Element]>,
+    pub pool: Cow<'static, [u16]>,
+    /// Ranges of the pool.
+    pub phrases: Cow<'static, [(u32, u32)]>,
+}
+
+/// Where the search for `hash` begins in a table of `size` places, a power of two.
+#[inline(always)]
+pub(crate) fn place(hash: u64, size: usize) -> usize {
+    (hash >> 40) as usize & (size - 1)
+}
+
+#[inline(always)]
+fn look_up(table: &[(u64, u32)], hash: u64) -> u32 {
+    let Some(mask) = table.len().checked_sub(1) else { return 0 };
+    let mut at = (hash >> 40) as usize & mask;
+    loop {
+        match table.get(at) {
+            Some((h, value)) if *value != 0 && *h != hash => at = (at + 1) & mask,
+            Some((_, value)) => return *value,
+            None => return 0,
+        }
+    }
+}
+
+#[inline(always)]
+fn list<'a, T>(starts: &[u32], all: &'a [T], at: usize) -> &'a [T] {
+    match starts.get(at..at + 2) {
+        Some([from, to]) => all.get(*from as usize..*to as usize).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+/// A place in [`Lexicon::stem_bits`] for the first three letters.
+pub(crate) fn stem_bit(folded: &[u8]) -> usize {
+    let mut x = 0u32;
+    for b in folded.iter().take(3) {
+        x = (x << 8) | u32::from(*b);
+    }
+    (x.wrapping_mul(0x9e37_79b1) >> 16) as usize
+}
+
+impl Lexicon {
+    /// Fills in [`Token::word`].
+    pub fn resolve(&self, text: &[u8], tokens: &mut [Token]) {
+        for t in tokens {
+            t.word = look_up(&self.exact, t.hash) as u16;
+            if t.word == 0 && t.len as usize >= MIN_STEM {
+                t.word = self.stem(text, t);
+            }
+        }
+    }
+
+    /// The id of the exact word with this hash, or 0.
+    #[inline(always)]
+    pub fn exact(&self, hash: u64) -> u16 {
+        look_up(&self.exact, hash) as u16
+    }
+
+    #[inline(always)]
+    fn stem(&self, text: &[u8], t: &Token) -> u16 {
+        let start = t.start as usize;
+        if t.flags & token::FOLDED == 0 {
+            let Some([a, b, c]) = text.get(start..start + 3) else { return 0 };
+            let bit = stem_bit(&[a | 0x20, b | 0x20, c | 0x20]);
+            if self.stem_bits.get(bit >> 6).is_none_or(|w| w & (1 << (bit & 63)) == 0) {
+                return 0;
+            }
+            let mut lower = [0u8; 32];
+            let word = text.get(start..(t.end as usize).min(start + 32)).unwrap_or_default();
+            lower.iter_mut().zip(word).for_each(|(l, b)| *l = b | 0x20);
+            return self.stem_slow(lower.get(..word.len()).unwrap_or_default());
+        }
+        self.stem_slow(&token::folded(text, start, (t.end as usize).min(start + 256)))
+    }
+
+    /// The longest stem that starts the folded word.
+    pub fn stem_slow(&self, folded: &[u8]) -> u16 {
+        let Some(head) = folded.get(..MIN_STEM) else { return 0 };
+        let lengths = look_up(&self.heads, token::hash(head));
+        if lengths == 0 {
+            return 0;
+        }
+        (MIN_STEM..=folded.len().min(31))
+            .rev()
+            .filter(|len| lengths & (1 << len) != 0)
+            .filter_map(|len| folded.get(..len))
+            .map(|prefix| look_up(&self.stems, token::hash(prefix)) as u16)
+            .find(|word| *word != 0)
+            .unwrap_or(0)
+    }
+
+    /// Rules whose regular expression is tried at `word`.
+    #[inline(always)]
+    pub fn triggers(&self, word: u16) -> &[u16] {
+        list(&self.trigger_starts, &self.triggers, usize::from(word))
+    }
+
+    /// Finds every shape in `tokens` (resolved), calling `found` for each.
+    pub fn matches(&self, tokens: &[Token], mut found: impl FnMut(Hit)) {
+        for (at, t) in tokens.iter().enumerate().filter(|(_, t)| t.word != 0) {
+            for (shape, element) in list(&self.anchor_starts, &self.anchors, usize::from(t.word)) {
+                let Some(shape) = self.shapes.get(usize::from(*shape)) else { continue };
+                if let Some((first, last)) = self.search(shape, usize::from(*element), tokens).at(at) {
+                    found(Hit { rule: shape.rule, first: first as u32, last: last as u32 });
+                }
+            }
+        }
+    }
+
+    /// Whether an exception of the hit's rule stands within `near` words of it.
+    pub fn excused(&self, tokens: &[Token], hit: &Hit, near: usize) -> bool {
+        let from = (hit.first as usize).saturating_sub(near + SPAN);
+        let to = (hit.last as usize + near + 1).min(tokens.len());
+        let excuses = list(&self.excuse_starts, &self.excuses, usize::from(hit.rule));
+        excuses.iter().filter_map(|s| self.shapes.get(usize::from(*s))).any(|s| {
+            (from..to).any(|at| {
+                let found = self.search(s, 0, tokens).at(at);
+                found.is_some_and(|(_, last)| last + near >= hit.first as usize)
+            })
+        })
+    }
+
+    fn search<'a>(&'a self, shape: &Shape, anchor: usize, tokens: &'a [Token]) -> Search<'a> {
+        let elements = self.elements.get(shape.from as usize..shape.to as usize).unwrap_or_default();
+        Search { lexicon: self, elements, anchor, tokens, steps: STEPS }
+    }
+}
+
+/// One attempt to match a shape with its anchor at a given word.
+struct Search<'a> {
+    lexicon: &'a Lexicon,
+    elements: &'a [Element],
+    anchor: usize,
+    tokens: &'a [Token],
+    steps: u32,
+}
+
+impl Search<'_> {
+    /// First and last token of the match.
+    fn at(mut self, at: usize) -> Option<(usize, usize)> {
+        let len = self.element_at(self.elements.get(self.anchor)?, at)?;
+        let last = self.forward(self.anchor + 1, at + len)?;
+        let first = self.backward(self.anchor, at)?;
+        Some((first, last))
+    }
+
+    /// Length in words when `e` matches at `at`.
+    #[inline(always)]
+    fn element_at(&self, e: &Element, at: usize) -> Option<usize> {
+        let t = self.tokens.get(at)?;
+        if e.special == 0 && !e.may_start(t.word) {
+            return None;
+        }
+        self.element_slow(e, at, t)
+    }
+
+    fn element_slow(&self, e: &Element, at: usize, t: &Token) -> Option<usize> {
+        if e.start && t.flags & (token::SENTENCE | token::OPENER | token::LINE) == 0 && at != 0 {
+            return None;
+        }
+        let url = || self.tokens.get(at + 1).is_some_and(|n| n.flags & token::SCHEME != 0);
+        let email = || t.flags & token::AT != 0 && t.flags & token::SPACE == 0;
+        let special = |bit| e.special & bit != 0;
+        if special(ANY)
+            || special(URL) && url()
+            || special(EMAIL) && email()
+            || special(NUMBER) && t.flags & token::DIGIT != 0
+            || special(GERUND) && t.flags & token::ING != 0
+        {
+            return Some(1);
+        }
+        if t.word == 0 || !e.may_start(t.word) {
+            return None;
+        }
+        let pool = &self.lexicon.pool;
+        let phrases = self.lexicon.phrases.get(e.phrases.0 as usize..e.phrases.1 as usize);
+        for p in phrases.unwrap_or_default() {
+            let words = pool.get(p.0 as usize..p.1 as usize).unwrap_or_default();
+            let row = self.tokens.get(at..at + words.len());
+            if row.is_some_and(|row| row.iter().zip(words).all(|(t, w)| t.word == *w)) {
+                return Some(words.len());
+            }
+        }
+        let words = pool.get(e.words.0 as usize..e.words.1 as usize).unwrap_or_default();
+        words.binary_search(&t.word).is_ok().then_some(1)
+    }
+
+    fn sentence_at(&self, at: usize) -> bool {
+        self.tokens.get(at).is_some_and(|t| t.flags & token::SENTENCE != 0)
+    }
+
+    /// Matches elements `k..` from token `at` on; returns the last token of the match.
+    fn forward(&mut self, k: usize, at: usize) -> Option<usize> {
+        let Some(e) = self.elements.get(k).copied() else { return at.checked_sub(1) };
+        for skip in 0..=usize::from(e.gap) {
+            self.steps = self.steps.checked_sub(1)?;
+            let i = at + skip;
+            if i >= self.tokens.len() || !e.across && self.sentence_at(i) {
+                break;
+            }
+            if let Some(len) = self.element_at(&e, i)
+                && let Some(last) = self.forward(k + 1, i + len)
+            {
+                return Some(last);
+            }
+        }
+        if e.optional { self.forward(k + 1, at) } else { None }
+    }
+
+    /// Matches elements `..k` so that element `k` starts at token `at`; returns the first token of the match.
+    fn backward(&mut self, k: usize, at: usize) -> Option<usize> {
+        let Some(j) = k.checked_sub(1) else { return Some(at) };
+        let (e, next) = (*self.elements.get(j)?, self.elements.get(k)?);
+        let (gap, across) = (usize::from(next.gap), next.across);
+        for skip in 0..=gap {
+            let Some(end) = at.checked_sub(skip) else { break };
+            if !across && self.sentence_at(end) {
+                break;
+            }
+            for len in 1..=usize::from(e.longest) {
+                self.steps = self.steps.checked_sub(1)?;
+                let Some(i) = end.checked_sub(len) else { break };
+                if self.element_at(&e, i) == Some(len)
+                    && let Some(first) = self.backward(j, i)
+                {
+                    return Some(first);
+                }
+            }
+        }
+        // The gap of a skipped element falls away; the gap of element `k` counts to the one before it.
+        if e.optional && j > 0 {
+            return self.backward_skipping(j, k, at);
+        }
+        (e.optional && j == 0).then_some(at)
+    }
+
+    fn backward_skipping(&mut self, j: usize, k: usize, at: usize) -> Option<usize> {
+        let before = *self.elements.get(j.checked_sub(1)?)?;
+        let (skipped, e) = (self.elements.get(j)?, self.elements.get(k)?);
+        let (gap, across) = (usize::from(e.gap.max(skipped.gap)), e.across);
+        for skip in 0..=gap {
+            let i = at.checked_sub(skip)?.checked_sub(1)?;
+            self.steps = self.steps.checked_sub(1)?;
+            if self.sentence_at(i + 1) && !across {
+                return None;
+            }
+            if self.element_at(&before, i) == Some(1)
+                && let Some(first) = self.backward(j - 1, i)
+            {
+                return Some(first);
+            }
+        }
+        None
+    }
+}
