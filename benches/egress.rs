@@ -1,5 +1,5 @@
-//! What the door costs: throughput and latency of a tunnel against the same transfer without it, in one interleaved
-//! series, and the memory of 2,000 open tunnels.
+//! What the door costs: throughput and latency of a tunnel, and of the model's events, against the same without it, in
+//! one interleaved series, and the memory of 2,000 open tunnels.
 //!
 //! `cargo bench --bench egress`; with `JESS_BENCH_PROXY=ADDR:PORT` another proxy, such as tinyproxy, is measured in the
 //! same series (it must allow CONNECT to 127.0.0.2 on any port). This process holds the client, the origin and the door,
@@ -7,9 +7,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use jess::egress::{Config, Server};
+use jess::egress::{Config, Credential, Inspection, ModelUpstream, Server};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ const TRANSFER: usize = 1 << 30;
 const ROUNDS: usize = 7;
 const PINGS: usize = 4000;
 const TUNNELS: usize = 2000;
+const EVENTS: usize = 2000;
+const TOKEN: &str = "jess-bench-token-0123456789";
 
 fn origin() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.2:0").unwrap();
@@ -94,6 +97,59 @@ fn ping(mut stream: TcpStream) -> Vec<Duration> {
         .collect()
 }
 
+/// A model's API that sends one event of 120 bytes of text each time that `go` says so, and says when it did.
+fn api(go: Receiver<()>, sent: Sender<Instant>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            stream.set_nodelay(true).unwrap();
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).unwrap();
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+                .unwrap();
+            for n in 0..EVENTS {
+                go.recv().unwrap();
+                let text = format!("{n:08} {}", "plain words of a model, ".repeat(5));
+                let event = format!(
+                    "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\n"
+                );
+                sent.send(Instant::now()).unwrap();
+                stream.write_all(event.as_bytes()).unwrap();
+            }
+        }
+    });
+    addr
+}
+
+/// How long each event takes to arrive.
+fn events(at: SocketAddr, go: &Sender<()>, sent: &Receiver<Instant>) -> Vec<Duration> {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let body = "{\"model\":\"claude-opus-5-5\",\"max_tokens\":9,\"stream\":true,\"messages\":[]}";
+    write!(
+        stream,
+        "POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {TOKEN}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let (mut seen, mut chunk, mut taken) = (Vec::new(), [0; 4096], Vec::new());
+    for n in 0..EVENTS {
+        go.send(()).unwrap();
+        let mark = format!("{n:08} ");
+        let start = sent.recv().unwrap();
+        while !seen.windows(mark.len()).any(|w| w == mark.as_bytes()) {
+            let n = stream.read(&mut chunk).unwrap();
+            assert!(n > 0, "{}", String::from_utf8_lossy(&seen));
+            seen.extend_from_slice(&chunk[..n]);
+        }
+        taken.push(start.elapsed());
+        seen.clear();
+    }
+    taken
+}
+
 fn median<T: PartialOrd + Copy>(mut values: Vec<T>) -> T {
     values.sort_by(|a, b| a.partial_cmp(b).unwrap());
     values[values.len() / 2]
@@ -109,8 +165,14 @@ fn main() {
     let origin = origin();
     let listener = TcpListener::bind((IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).unwrap();
     let door = listener.local_addr().unwrap();
+    let (go, wait) = channel();
+    let (sent, times) = channel();
+    let api = api(wait, sent);
+    let key = || Credential::new("a-key-of-the-operator-0123").unwrap();
     let config = Config {
         allow_hosts: vec![format!("127.0.0.2:{}", origin.port()).parse().unwrap()],
+        model: Some(ModelUpstream::new(&format!("http://{api}"), key(), TOKEN).unwrap()),
+        inspection: Inspection { secrets: vec![key()], ..Inspection::default() },
         ..Config::default()
     };
     let handle = Server::start(listener.into(), config).unwrap();
@@ -141,6 +203,13 @@ fn main() {
     }
     let (d, t) = (median(d), median(t));
     println!("round trip p50: direct {d:?}, tunnel {t:?}, added {:?}", t.saturating_sub(d));
+    let (mut d, mut t) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        d.extend(events(api, &go, &times));
+        t.extend(events(door, &go, &times));
+    }
+    let (d, t) = (median(d), median(t));
+    println!("event of a model p50: direct {d:?}, inspected {t:?}, added {:?}", t.saturating_sub(d));
     let before = rss_kib();
     let start = Instant::now();
     let mut held: Vec<_> = (0..TUNNELS).map(|_| tunnel(door, origin)).collect();

@@ -1,7 +1,7 @@
 //! The arguments that say what a run may ask of the model, and spend on it.
 
 use crate::dispatch::ModelSettings;
-use crate::egress::{Budget, KeySource, ModelPolicy};
+use crate::egress::{Api, Budget, KeySource, ModelPolicy};
 
 /// The model of a run.
 #[derive(clap::Args, Debug, Default)]
@@ -37,9 +37,15 @@ pub struct ModelArgs {
     /// [default: ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN]
     #[arg(long, value_name = "SOURCE")]
     key: Option<KeySource>,
-    /// The model's API [default: ANTHROPIC_BASE_URL, or Anthropic's own]
+    /// The shape of the model's API: anthropic, bedrock, vertex or openai [default: anthropic]
+    #[arg(long, value_name = "SHAPE")]
+    model_api: Option<Api>,
+    /// The base URL of the model's API [default: ANTHROPIC_BASE_URL, or Anthropic's own]
     #[arg(long, value_name = "URL")]
     model_url: Option<String>,
+    /// Call a model that the agent asks for as NAME by another name at the API (may be repeated)
+    #[arg(long, value_name = "NAME=THEIRS", value_parser = pair)]
+    model_name: Vec<(String, String)>,
 }
 
 impl ModelArgs {
@@ -52,7 +58,9 @@ impl ModelArgs {
             return Err("--session needs --session-budget-usd or --session-budget-tokens");
         }
         Ok(ModelSettings {
+            api: self.model_api.unwrap_or_default(),
             url: self.model_url,
+            names: self.model_name.into_iter().collect(),
             key: self.key,
             policy: ModelPolicy {
                 models: self.allow_model,
@@ -69,6 +77,15 @@ impl ModelArgs {
 fn dollars(text: &str) -> Result<f64, String> {
     let amount: f64 = text.parse().map_err(|_| "not a number of dollars".to_owned())?;
     if (0.0..=1e9).contains(&amount) { Ok(amount) } else { Err("must be from 0 to 1,000,000,000".to_owned()) }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((ours, theirs)) if !ours.is_empty() && !theirs.is_empty() => {
+            Ok((ours.to_owned(), theirs.to_owned()))
+        }
+        _ => Err("must be NAME=THEIRS".to_owned()),
+    }
 }
 
 fn name(text: &str) -> Result<String, String> {

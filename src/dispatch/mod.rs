@@ -44,9 +44,6 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Bytes of each of the agent's output streams that are kept: an answer, not a data channel. They are held in memory.
 const OUTPUT_MAX: u64 = 4 << 20;
 
-/// Variables that may hold the operator's key, in the order in which they count.
-const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
-
 /// What to run, over what.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
@@ -118,9 +115,12 @@ pub enum Error {
     },
     /// There is no key for the model.
     #[error(
-        "no key for the model: set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN; it stays outside the sandbox"
+        "no key for the model: set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN (OPENAI_API_KEY, AWS_BEARER_TOKEN_BEDROCK with --model-api openai, bedrock), or say with --key where it comes from; it stays outside the sandbox"
     )]
     NoKey,
+    /// Nothing says where the model's API is.
+    #[error("where the model's API is depends on your account: give its base URL with --model-url")]
+    NoUrl,
     /// The key can't be used.
     #[error("using the model's key: {0}")]
     Key(#[from] egress::CredentialError),
@@ -150,7 +150,7 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// The model's address can't be used.
-    #[error("ANTHROPIC_BASE_URL: {0}")]
+    #[error("using the model's API: {0}")]
     Upstream(#[from] egress::UpstreamError),
     /// A file with untrusted text can't be read.
     #[error("reading the untrusted text {}: {reason}; give a readable file of at most {} MiB", crate::sanitise::path(path), prompt::MAX_BYTES >> 20)]
@@ -355,8 +355,9 @@ fn spec(
         all
     };
     client.environment(&mut env, places, placeholder, !request.reach.all_rules().is_empty());
+    request.model.environment(&mut env, placeholder);
     if !switches.key
-        && let Some(key) = KEYS.iter().find_map(std::env::var_os)
+        && let Some(key) = model::KEY_VARIABLES.iter().find_map(std::env::var_os)
     {
         sandbox::env::set(&mut env, "ANTHROPIC_API_KEY", key);
     }
@@ -386,7 +387,7 @@ fn spec(
 
 /// What must not come back in any encoding: the token of this run, and the operator's keys, which never were inside.
 fn keys_of_run(placeholder: &str, door: Option<&egress::Handle>) -> Known {
-    let keys: Vec<String> = KEYS.iter().filter_map(|name| std::env::var(name).ok()).collect();
+    let keys: Vec<String> = model::KEY_VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).collect();
     let secrets = door.map(egress::Handle::secrets).unwrap_or_default();
     let read = secrets.iter().map(|secret| secret.as_str());
     Known::new(keys.iter().map(|key| key.trim()).chain(read).chain([placeholder]))

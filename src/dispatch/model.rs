@@ -1,18 +1,53 @@
 //! The model of a run: where it is, its key, what may be asked and spent.
 
-use super::{Error, KEYS};
+use super::{Error, PORT};
 use crate::audit;
-use crate::egress::{Budget, Config, Credential, KeySource, ModelPolicy, ModelUpstream, Scope};
+use crate::egress::{Api, Budget, Config, Credential, KeySource, ModelPolicy, ModelUpstream, Scope};
+use crate::sandbox::env;
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The model's API where the operator's environment names none.
-const DEFAULT_URL: &str = "https://api.anthropic.com";
+/// What the operator's environment says about an API: the variables that may hold the key, in the order in which they
+/// count, the one that may hold the URL, and the URL where it doesn't.
+struct Known {
+    keys: &'static [&'static str],
+    url: &'static str,
+    default: Option<&'static str>,
+}
+
+/// Every variable that may hold a key of the operator for a model.
+pub(super) const KEY_VARIABLES: [&str; 5] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "OPENAI_API_KEY",
+];
+
+fn known(api: Api) -> Known {
+    let (keys, url, default): (&[_], _, _) = match api {
+        Api::Anthropic => (
+            &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
+            "ANTHROPIC_BASE_URL",
+            Some("https://api.anthropic.com"),
+        ),
+        Api::Bedrock => (&["AWS_BEARER_TOKEN_BEDROCK"], "ANTHROPIC_BEDROCK_BASE_URL", None),
+        Api::Vertex => (&[], "ANTHROPIC_VERTEX_BASE_URL", None),
+        Api::OpenAi => (&["OPENAI_API_KEY"], "OPENAI_BASE_URL", Some("https://api.openai.com/v1")),
+    };
+    Known { keys, url, default }
+}
 
 /// What the operator says about the model.
 #[derive(Debug, Clone, Default)]
 pub struct ModelSettings {
-    /// Its API. `None`: ANTHROPIC_BASE_URL, or Anthropic's own.
+    /// The shape of its API.
+    pub api: Api,
+    /// Its API. `None`: what the operator's environment names, or the provider's own.
     pub url: Option<String>,
+    /// Other names of models: what the agent asks for, and what the API calls it.
+    pub names: HashMap<String, String>,
     /// Where the key comes from. `None`: the operator's environment.
     pub key: Option<KeySource>,
     /// What may be asked for.
@@ -28,7 +63,16 @@ pub struct ModelSettings {
 impl ModelSettings {
     /// Whether there is a key. Nothing is read: the sandbox is not split off yet.
     pub(super) fn has_key(&self) -> bool {
-        self.key.is_some() || KEYS.iter().any(|name| crate::sandbox::env::process_has(name))
+        self.key.is_some() || known(self.api).keys.iter().any(|name| crate::sandbox::env::process_has(name))
+    }
+
+    /// What an agent of this API's own kind needs to find the gateway, besides what every agent gets.
+    pub(super) fn environment(&self, environment: &mut Vec<(OsString, OsString)>, placeholder: &str) {
+        if self.api == Api::OpenAi {
+            let base = format!("http://127.0.0.1:{PORT}/v1");
+            env::set(environment, "OPENAI_BASE_URL", base);
+            env::set(environment, "OPENAI_API_KEY", placeholder);
+        }
     }
 
     /// The budgets that are shared with other runs.
@@ -56,10 +100,12 @@ impl ModelSettings {
         placeholder: &str,
         scopes: Vec<Scope>,
     ) -> Result<(), Error> {
-        let url = self.url.clone().or_else(|| std::env::var("ANTHROPIC_BASE_URL").ok());
+        let known = known(self.api);
+        let url = self.url.clone().or_else(|| std::env::var(known.url).ok());
         let url = url.filter(|url| !url.is_empty());
-        let url = url.as_deref().unwrap_or(DEFAULT_URL);
-        config.model = Some(ModelUpstream::new(url, self.credential()?, placeholder)?);
+        let url = url.as_deref().or(known.default).ok_or(Error::NoUrl)?;
+        let upstream = ModelUpstream::new(url, self.credential()?, placeholder)?;
+        config.model = Some(upstream.speaking(self.api).with_names(self.names.clone()));
         config.model_policy = self.policy.clone();
         config.budget = self.budget;
         config.scopes = scopes;
@@ -71,7 +117,7 @@ impl ModelSettings {
             return Ok(Credential::new(source.read()?.as_str())?);
         }
         let set = |name: &&'static str| Some((*name, std::env::var(name).ok().filter(|v| !v.is_empty())?));
-        let (name, secret) = KEYS.iter().find_map(set).ok_or(Error::NoKey)?;
+        let (name, secret) = known(self.api).keys.iter().find_map(set).ok_or(Error::NoKey)?;
         Ok(if name == "ANTHROPIC_API_KEY" { Credential::new(secret)? } else { Credential::bearer(secret)? })
     }
 }

@@ -128,7 +128,7 @@ pub(super) async fn resolve(shared: Arc<Shared>, socket: UdpSocket, names: Arc<N
 }
 
 /// The reply to one packet; `None` for what is no question.
-fn answer(shared: &Shared, names: &Names, packet: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn answer(shared: &Shared, names: &Names, packet: &[u8]) -> Option<Vec<u8>> {
     let question = Message::from_vec(packet).ok()?;
     if question.metadata.message_type != MessageType::Query {
         return None;

@@ -24,6 +24,8 @@ pub mod credential;
 mod dial;
 pub mod event;
 pub mod fetch;
+#[doc(hidden)]
+pub mod fuzz;
 mod gateway;
 pub mod head;
 pub mod hello;
@@ -31,6 +33,7 @@ pub mod host;
 mod http;
 mod inject;
 mod io;
+mod log;
 mod policy;
 mod relay;
 mod resolve;
@@ -47,9 +50,11 @@ pub use capture::{Capture, SYNTHETIC, capture_ports};
 pub use credential::{Credential, CredentialError};
 pub use event::{Alert, Event, Report};
 pub use gateway::{
-    Action, Budget, Inspection, ModelPolicy, ModelUpstream, Scope, UpstreamError, Usage, source_of_prices,
+    Action, Api, Budget, Inspection, ModelPolicy, ModelUpstream, Scope, UpstreamError, Usage,
+    source_of_prices,
 };
 pub use inject::{HostCredential, InjectError, Injection};
+pub use log::{OnAlert, OnRefusal};
 pub use rule::{HostRule, RuleError};
 pub use server::{Handle, Server};
 pub use source::{KeySource, SourceError};
@@ -96,13 +101,13 @@ pub struct Config {
     /// Asked about each connection to the listener, by its source address. `None`: all are the run's.
     pub admits: Option<Admits>,
     /// Told of each alert while the run goes on.
-    pub on_alert: Option<event::OnAlert>,
+    pub on_alert: Option<log::OnAlert>,
     /// Called when a request is refused since a budget is used up: the run should be ended.
     pub on_exhausted: Option<std::sync::Arc<dyn Fn() + Send + Sync>>,
     /// Credentials that are added outside to plain HTTP requests.
     pub credentials: Vec<HostCredential>,
     /// Told of refusals while the run goes on.
-    pub on_refusal: Option<event::OnRefusal>,
+    pub on_refusal: Option<log::OnRefusal>,
 }
 
 /// Bounds on what a run can make the door do. Every one of them ends in an answer or a close, and in an event.
@@ -116,6 +121,10 @@ pub struct Limits {
     pub head_time: Duration,
     /// Time for name resolution.
     pub dns: Duration,
+    /// How long an answer of a name server is kept, whatever lifetime it names.
+    pub dns_kept: Duration,
+    /// Questions to name servers in a minute.
+    pub dns_a_minute: usize,
     /// Time for a connection, with its TLS handshake where jess makes one.
     pub connect: Duration,
     /// Time in which nothing moves in a tunnel or a response.
@@ -141,6 +150,8 @@ impl Default for Limits {
             headers: 100,
             head_time: Duration::from_secs(10),
             dns: Duration::from_secs(5),
+            dns_kept: Duration::from_secs(60),
+            dns_a_minute: 120,
             connect: Duration::from_secs(10),
             idle: Duration::from_secs(600),
             connections: 4096,
@@ -184,7 +195,7 @@ pub enum Error {
 struct Shared {
     config: Config,
     resolver: resolve::Resolver,
-    log: event::Log,
+    log: log::Log,
     ledger: policy::Ledger,
     tls: std::sync::Arc<rustls::ClientConfig>,
     gateway: Option<gateway::Gateway>,

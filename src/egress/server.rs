@@ -1,11 +1,12 @@
 //! The thread that serves the listener, and the handle that ends it.
 
 use super::capture::{self, Capture, Names};
-use super::event::{Denial, Door, Event, Log, Reason, Verdict};
+use super::event::{Denial, Door, Event, Reason, Verdict};
 use super::head::{self, Head, Target};
 use super::io::{Prefixed, Stream};
+use super::log::Log;
 use super::policy::Ledger;
-use super::resolve::Resolver;
+use super::resolve::{Bounds, Resolver};
 use super::{Config, Error, Report, Shared, gateway::Gateway, http, tls, tunnel, watch};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
@@ -115,7 +116,15 @@ impl Shared {
         let servers = std::mem::take(&mut config.name_servers);
         let gateway = config.model.take().map(|model| Gateway::new(model, &config));
         Ok(Shared {
-            resolver: Resolver::new(pinned, servers, config.limits.dns),
+            resolver: Resolver::new(
+                pinned,
+                servers,
+                Bounds {
+                    timeout: config.limits.dns,
+                    kept: config.limits.dns_kept,
+                    a_minute: config.limits.dns_a_minute,
+                },
+            ),
             log: Log::new(config.on_alert.clone(), config.on_refusal.clone()),
             ledger: Ledger::default(),
             tls,

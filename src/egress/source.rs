@@ -126,6 +126,32 @@ mod tests {
         assert_eq!(read("command:printf 'a%sb\\n' -").as_deref(), Ok("a-b"));
     }
 
+    /// Adds or revokes a key of this user by the system's own calls, in a process of its own.
+    fn keyring(script: &str) -> String {
+        let script = format!(
+            "import ctypes\nc = ctypes.CDLL(None, use_errno=True).syscall\nadd, ctl = (248, 250) if \
+             __import__('platform').machine() == 'x86_64' else (217, 219)\n{script}"
+        );
+        let out = Command::new("/usr/bin/python3").args(["-c", &script]).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    }
+
+    #[test]
+    fn a_secret_comes_from_the_kernels_keyring() {
+        let name = format!("jess-test-{}", std::process::id());
+        let source = format!("keyring:{name}");
+        assert!(read(&source).is_err(), "nothing is there before");
+        // -4 is the user keyring; the permissions let the owner read without possessing, which a session-less test needs.
+        let id = keyring(&format!(
+            "k = c(add, b'user', b'{name}', b' sk-from-keyring ', 17, -4)\nassert k > 0\nassert c(ctl, 5, k, 0x3f3f0000) == 0\nprint(k)"
+        ));
+        let found = read(&source);
+        keyring(&format!("c(ctl, 3, {id})"));
+        assert_eq!(found.as_deref(), Ok("sk-from-keyring"));
+        assert!(read(&source).is_err(), "a revoked key is no key");
+    }
+
     #[test]
     fn what_cannot_be_read_is_named_without_its_content() {
         let error = read("command:echo sk-secret; exit 3").unwrap_err();

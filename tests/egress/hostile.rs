@@ -1,6 +1,7 @@
 //! A client that has been turned tries everything it knows to get somewhere else than allowed.
 
 use crate::support::{Authority, Door, INSIDE, NameServer, Origin, PUBLIC, config, get_over_tls, read_all};
+use jess::egress::Limits;
 use jess::egress::event::{Reason, Verdict};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -94,6 +95,7 @@ fn a_name_that_is_bound_anew_does_not_lead_inside() {
     let mut config =
         config(&[&format!("rebind.test:{port}"), &format!("rebind.test:{}", public.port())], &[]);
     config.name_servers = vec![names.addr];
+    config.limits.dns_kept = Duration::ZERO;
     let door = Door::open(config);
     let get = |port: u16| {
         door.say(
@@ -152,6 +154,28 @@ fn names_outside_the_allowlist_are_never_asked_outside() {
     asked.sort();
     asked.dedup();
     assert_eq!(asked.len(), 5, "{asked:?}");
+}
+
+#[test]
+fn a_name_server_hears_no_secret_by_how_often_it_is_asked() {
+    // Its answers have a lifetime of 0, so that it would be asked each time.
+    let asked = |limits: fn(&mut Limits), names: &[&str]| {
+        let server = NameServer::start(|_, _| vec![Ipv4Addr::LOCALHOST]);
+        let mut config = config(&["*.wild.test"], &[]);
+        config.name_servers = vec![server.addr];
+        limits(&mut config.limits);
+        let door = Door::open(config);
+        for name in names {
+            door.connect(&format!("{name}.wild.test:443")).expect_err("its address is inside");
+        }
+        server.asked().len()
+    };
+    let one_name = ["a"; 8];
+    assert!(asked(|limits| limits.dns_kept = Duration::ZERO, &one_name) >= 8, "the control is heard");
+    assert_eq!(asked(|_| {}, &one_name), 1);
+    let many = ["a", "b", "c", "d", "e", "f"];
+    assert_eq!(asked(|_| {}, &many), 6, "the control is heard");
+    assert_eq!(asked(|limits| limits.dns_a_minute = 2, &many), 2);
 }
 
 #[test]

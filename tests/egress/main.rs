@@ -9,6 +9,7 @@ mod gateway;
 mod hostile;
 mod inject;
 mod run;
+mod shapes;
 mod support;
 mod tools;
 mod tunnel;

@@ -14,7 +14,7 @@ const CLIENT_TOOLS: [&str; 6] =
 
 /// Tokens are estimated at one for this many bytes of JSON. English text has about four bytes a token, code about
 /// three; an estimate that is too low is corrected when the answer reports its usage.
-const BYTES_PER_TOKEN: u64 = 3;
+pub(super) const BYTES_PER_TOKEN: u64 = 3;
 
 /// What a run may ask for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,23 +29,37 @@ pub struct ModelPolicy {
 
 /// A request that may be sent.
 pub(super) struct Judged {
-    body: Map<String, Value>,
+    pub(super) body: Map<String, Value>,
     pub model: String,
     /// The output tokens that it asks for, clamped by policy; 0 when it counts tokens only.
     pub max_tokens: u64,
     /// `max_tokens` below this is invalid.
     pub least_tokens: u64,
     pub estimate: u64,
+    /// The field that bounds the output.
+    pub limit: &'static str,
+    /// The stream tells its cost although the run did not ask for that.
+    pub hide_usage: bool,
 }
 
 impl Judged {
-    /// The request as it is sent, with `max_tokens` lowered to what the budget grants.
-    pub(super) fn into_bytes(mut self, granted: u64) -> Vec<u8> {
-        if self.body.contains_key("max_tokens") {
-            self.body.insert("max_tokens".into(), granted.min(self.max_tokens).into());
+    /// The request as it is sent, its output lowered to what the budget grants.
+    pub(super) fn into_body(mut self, granted: u64) -> Map<String, Value> {
+        if self.body.contains_key(self.limit) {
+            self.body.insert(self.limit.to_owned(), granted.min(self.max_tokens).into());
         }
-        serde_json::to_vec(&self.body).unwrap_or_default()
+        self.body
     }
+}
+
+pub(super) fn bad(what: &str) -> Denial {
+    Denial::new(Reason::BadRequest, format!("the request to the model {what}"))
+}
+
+pub(super) fn refuse<T>(what: &str) -> Result<T, Denial> {
+    let message =
+        format!("the request asks the model's API to reach out itself ({what}), which no rule allows");
+    Err(Denial::new(Reason::RemoteActionNotAllowed, message))
 }
 
 /// Reads and judges the body of a request for a message, or for a count of its tokens (`counting`).
@@ -55,18 +69,10 @@ pub(super) fn judge(
     policy: &ModelPolicy,
     hosts: &[HostRule],
 ) -> Result<Judged, Denial> {
-    let bad = |what: &str| Denial::new(Reason::BadRequest, format!("the request to the model {what}"));
     let Ok(Value::Object(body_map)) = serde_json::from_slice::<Value>(body) else {
         return Err(bad("is no JSON object"));
     };
-    let Some(model) = body_map.get("model").and_then(Value::as_str).map(str::to_owned) else {
-        return Err(bad("names no model"));
-    };
-    if !policy.allows(&model) {
-        let shown: String = model.chars().filter(char::is_ascii_graphic).take(80).collect();
-        let message = format!("the model {shown} is not on this run's list");
-        return Err(Denial::new(Reason::ModelNotAllowed, message));
-    }
+    let model = policy.admit(body_map.get("model"))?;
     let asked = body_map.get("max_tokens").map(Value::as_u64);
     let max_tokens = match (asked, counting) {
         (Some(Some(n)), _) => n.min(policy.max_tokens.unwrap_or(u64::MAX)),
@@ -77,10 +83,22 @@ pub(super) fn judge(
     remote_actions(&body_map, policy, hosts)?;
     let estimate = body.len() as u64 / BYTES_PER_TOKEN;
     let least_tokens = thinking.map_or(0, |t| t.saturating_add(1));
-    Ok(Judged { body: body_map, model, max_tokens, least_tokens, estimate })
+    let (limit, hide_usage) = ("max_tokens", false);
+    Ok(Judged { body: body_map, model, max_tokens, least_tokens, estimate, limit, hide_usage })
 }
 
 impl ModelPolicy {
+    /// The model that a request names, if the run may ask for it.
+    pub(super) fn admit(&self, model: Option<&Value>) -> Result<String, Denial> {
+        let model = model.and_then(Value::as_str).ok_or_else(|| bad("names no model"))?;
+        if self.allows(model) {
+            return Ok(model.to_owned());
+        }
+        let shown: String = model.chars().filter(char::is_ascii_graphic).take(80).collect();
+        let message = format!("the model {shown} is not on this run's list");
+        Err(Denial::new(Reason::ModelNotAllowed, message))
+    }
+
     fn allows(&self, model: &str) -> bool {
         self.models.is_empty()
             || self.models.iter().any(|allowed| match allowed.strip_suffix('*') {
@@ -92,19 +110,14 @@ impl ModelPolicy {
 
 /// Refuses what would make the API itself reach out: its network is not under this door's rules.
 fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[HostRule]) -> Result<(), Denial> {
-    let refuse = |what: String| {
-        let message =
-            format!("the request asks the model's API to reach out itself ({what}), which no rule allows");
-        Err(Denial::new(Reason::RemoteActionNotAllowed, message))
-    };
     for key in ["mcp_servers", "container", "context_hint"] {
         let empty = |v: &Value| v.is_null() || v.as_array().is_some_and(Vec::is_empty);
         if body.get(key).is_some_and(|v| !empty(v)) && key != "context_hint" {
-            return refuse(key.to_owned());
+            return refuse(key);
         }
     }
     if body.get("speed").is_some_and(|v| v != "standard") {
-        return refuse("speed, which has prices of its own".to_owned());
+        return refuse("speed, which has prices of its own");
     }
     for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {
         let kind = match tool.get("type") {
@@ -113,10 +126,8 @@ fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[Host
         };
         let allowed = policy.server_tools.iter().map(String::as_str);
         if !CLIENT_TOOLS.into_iter().chain(allowed).any(|prefix| kind.starts_with(prefix)) {
-            return refuse(format!(
-                "tool {}",
-                kind.chars().filter(char::is_ascii_graphic).take(60).collect::<String>()
-            ));
+            let shown: String = kind.chars().filter(char::is_ascii_graphic).take(60).collect();
+            return refuse(&format!("tool {shown}"));
         }
     }
     let mut open: Vec<&Value> = ["system", "messages"].iter().filter_map(|key| body.get(*key)).collect();
@@ -126,10 +137,10 @@ fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[Host
             Value::Object(fields) => {
                 let kind = fields.get("type").and_then(Value::as_str);
                 if let Some(source) = fields.get("source") {
-                    source_is_inline(source, hosts).or_else(refuse)?;
+                    source_is_inline(source, hosts)?;
                 }
                 if kind == Some("container_upload") {
-                    return refuse("container_upload".to_owned());
+                    return refuse("container_upload");
                 }
                 // The input of a tool call is the model's own text and fetches nothing.
                 let own_text = kind.is_some_and(|k| k.ends_with("tool_use"));
@@ -141,21 +152,21 @@ fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[Host
     Ok(())
 }
 
-fn source_is_inline(source: &Value, hosts: &[HostRule]) -> Result<(), String> {
+fn source_is_inline(source: &Value, hosts: &[HostRule]) -> Result<(), Denial> {
     match source.get("type").and_then(Value::as_str) {
         Some("base64" | "text" | "content") | None => Ok(()),
-        Some("url") => {
-            let url = source.get("url").and_then(Value::as_str).unwrap_or("");
-            let rest = url.strip_prefix("https://").unwrap_or("");
-            let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
-            let place =
-                split_port(authority).and_then(|(h, p)| Some((Host::parse(h).ok()?, p.unwrap_or(443))));
-            let covered =
-                place.is_some_and(|(h, p)| hosts.iter().any(|r| r.opens_tunnels() && r.covers(&h, p)));
-            if covered { Ok(()) } else { Err("a source with a URL".to_owned()) }
-        }
-        Some(_) => Err("a source that is stored elsewhere".to_owned()),
+        Some("url") if url_is_covered(source.get("url").unwrap_or(&Value::Null), hosts) => Ok(()),
+        Some("url") => refuse("a source with a URL"),
+        Some(_) => refuse("a source that is stored elsewhere"),
     }
+}
+
+/// Whether a URL that the API would fetch is of a host that the run may reach itself.
+pub(super) fn url_is_covered(url: &Value, hosts: &[HostRule]) -> bool {
+    let rest = url.as_str().and_then(|url| url.strip_prefix("https://")).unwrap_or("");
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or("");
+    let place = split_port(authority).and_then(|(h, p)| Some((Host::parse(h).ok()?, p.unwrap_or(443))));
+    place.is_some_and(|(h, p)| hosts.iter().any(|r| r.opens_tunnels() && r.covers(&h, p)))
 }
 
 #[cfg(test)]
@@ -180,8 +191,7 @@ mod tests {
             json!({"tools": [{"name": "Bash", "input_schema": {"source": {"type": "url"}}}], "stream": true}),
         );
         let judged = judge(body.to_string().as_bytes(), false, &ModelPolicy::default(), &[]).unwrap();
-        let sent: Value = serde_json::from_slice(&judged.into_bytes(u64::MAX)).unwrap();
-        assert_eq!(sent, body);
+        assert_eq!(Value::Object(judged.into_body(u64::MAX)), body);
     }
 
     #[test]
@@ -223,8 +233,8 @@ mod tests {
     fn a_doubled_key_cannot_be_judged_one_way_and_read_another() {
         let policy = ModelPolicy { models: vec!["cheap*".into()], ..ModelPolicy::default() };
         let doubled = br#"{"model":"dear-1","max_tokens":1,"messages":[],"mod\u0065l":"cheap-1"}"#;
-        let sent = judge(doubled, false, &policy, &[]).unwrap().into_bytes(1);
-        assert!(!String::from_utf8(sent).unwrap().contains("dear"));
+        let sent = judge(doubled, false, &policy, &[]).unwrap().into_body(1);
+        assert!(!Value::Object(sent).to_string().contains("dear"));
         let other = br#"{"model":"cheap-1","max_tokens":1,"messages":[],"model":"dear-1"}"#;
         assert_eq!(judge(other, false, &policy, &[]).err().unwrap().reason, Reason::ModelNotAllowed);
     }
@@ -233,7 +243,7 @@ mod tests {
     fn max_tokens_is_clamped_and_must_be_a_number() {
         let policy = ModelPolicy { max_tokens: Some(50), ..ModelPolicy::default() };
         let judged = judge(plain(json!({})).to_string().as_bytes(), false, &policy, &[]).unwrap();
-        assert!(String::from_utf8(judged.into_bytes(u64::MAX)).unwrap().contains("\"max_tokens\":50"));
+        assert_eq!(judged.into_body(u64::MAX).get("max_tokens"), Some(&json!(50)));
         for value in [json!(-1), json!("100"), json!(1.5), json!(null)] {
             assert_eq!(reason(&plain(json!({"max_tokens": value})), &policy), Some(Reason::BadRequest));
         }

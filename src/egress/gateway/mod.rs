@@ -1,19 +1,25 @@
 //! The model gateway: the run's way to the model's API, with the key added outside.
 //!
-//! Served are `POST /v1/messages`, `POST /v1/messages/count_tokens`, `GET /v1/models` and `GET /v1/models/ID`; `HEAD /`
-//! is answered here. Everything else of the API, batches and files above all, is refused: what is not needed to hold a
+//! Served are `POST /v1/messages`, `POST /v1/messages/count_tokens`, `GET /v1/models` and `GET /v1/models/ID`, or the
+//! like of another shape ([`Api`]); `HEAD /` is answered here. Everything else of the API, batches and files above all, is refused: what is not needed to hold a
 //! conversation is a way to act on the operator's account. Request and response headers pass an allowlist.
 
+mod api;
 mod autofetch;
 mod budget;
+mod eventstream;
+pub(super) mod fuzz;
 mod judge;
 mod long;
+mod openai;
+mod openai_stream;
 mod price;
 mod scope;
 pub(super) mod scrub;
 mod stream;
 mod upstream;
 
+pub use api::Api;
 pub use budget::{Budget, Usage};
 pub use judge::ModelPolicy;
 pub use price::source_of_prices;
@@ -26,17 +32,19 @@ use super::head::Head;
 use super::http::{Answer, BodyError, channel, cut, full};
 use super::server::Attempt;
 use super::{Config, Shared};
+use api::Call;
 use budget::{Account, Ask, Exhausted, Grant};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::header::{self, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
+use judge::Judged;
 use price::Price;
 use scrub::Scrubber;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use stream::{Inspector, Stop};
+use stream::{Dialect, Inspector, Stop};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use upstream::{Pool, Sender, response_headers};
@@ -82,38 +90,12 @@ impl Gateway {
     }
 }
 
-/// The parts of the API that are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Call {
-    Messages,
-    CountTokens,
-    Models,
-    /// Clients probe the base URL; that needs no upstream.
-    Probe,
-}
-
-impl Call {
-    fn of(method: &Method, path: &str) -> Option<Call> {
-        match (method.as_str(), path) {
-            ("POST", "/v1/messages") => Some(Call::Messages),
-            ("POST", "/v1/messages/count_tokens") => Some(Call::CountTokens),
-            ("GET", "/v1/models") => Some(Call::Models),
-            ("HEAD" | "GET", "/") => Some(Call::Probe),
-            ("GET", other) => {
-                let id = other.strip_prefix("/v1/models/")?;
-                let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.@:".contains(&b);
-                (!id.is_empty() && !id.contains("..") && id.bytes().all(plain)).then_some(Call::Models)
-            }
-            _ => None,
-        }
-    }
-}
-
 /// An answer of the API, and what belongs to it.
 struct Answered {
     response: Response<Incoming>,
     sender: Sender,
     grant: Option<Grant>,
+    dialect: Dialect,
 }
 
 /// Serves a request that is addressed to the listener itself.
@@ -143,7 +125,7 @@ impl Gateway {
         attempt: &Attempt,
     ) -> Result<Option<Answered>, Denial> {
         let (path, query) = head.path.split_once('?').unwrap_or((&head.path, ""));
-        let call = Call::of(request.method(), path).ok_or_else(|| {
+        let call = self.upstream.api.call(request.method(), path).ok_or_else(|| {
             Denial::new(Reason::PathNotServed, "this part of the model's API is not served to a run")
         })?;
         if call == Call::Probe {
@@ -154,21 +136,29 @@ impl Gateway {
         }
         self.upstream.authenticate(request.headers())?;
         let (parts, body) = request.into_parts();
-        let (body, grant) = match call {
-            Call::Models | Call::Probe => (Bytes::new(), None),
-            Call::Messages | Call::CountTokens => {
+        let (judged, grant) = match call {
+            Call::Models | Call::Probe => (None, None),
+            Call::Messages | Call::CountTokens | Call::Chat | Call::Responses => {
                 let body = read_body(body, shared).await?;
-                self.admit(shared, &body, call).await?
+                let (judged, grant) = self.admit(shared, &body, call).await?;
+                (Some(judged), grant)
             }
         };
-        attempt.up.fetch_add(body.len() as u64, Relaxed);
-        let mut upstream = Request::new(Full::new(body));
+        let dialect = match call {
+            Call::Chat | Call::Responses => {
+                Dialect::OpenAi { hide_usage: judged.as_ref().is_some_and(|j| j.hide_usage) }
+            }
+            _ => Dialect::Messages,
+        };
+        let body = judged.map(|j| j.into_body(grant.as_ref().map_or(u64::MAX, |g| g.output)));
+        let headers = self.upstream.headers(&parts.headers)?;
+        let out = self.upstream.outgoing(call, path, query, body, headers);
+        attempt.up.fetch_add(out.body.len() as u64, Relaxed);
+        let mut upstream = Request::new(Full::new(out.body.into()));
         *upstream.method_mut() = parts.method;
-        let question = if query.is_empty() { "" } else { "?" };
-        *upstream.uri_mut() = format!("{}{path}{question}{query}", self.upstream.path)
-            .parse()
-            .map_err(|_| Denial::new(Reason::BadRequest, "the path is not a path"))?;
-        *upstream.headers_mut() = self.upstream.headers(&parts.headers)?;
+        *upstream.uri_mut() =
+            out.path.parse().map_err(|_| Denial::new(Reason::BadRequest, "the path is not a path"))?;
+        *upstream.headers_mut() = out.headers;
         let sent = self.pool.send(shared, &self.upstream, upstream).await;
         let (response, sender) = match (sent, grant) {
             (Err(denial), Some(grant)) => {
@@ -177,7 +167,8 @@ impl Gateway {
             }
             (Err(denial), None) => return Err(denial),
             (Ok((response, sender)), Some(grant)) if response.status().is_success() => {
-                return check(&response).map(|()| Some(Answered { response, sender, grant: Some(grant) }));
+                let grant = Some(grant);
+                return check(&response).map(|()| Some(Answered { response, sender, grant, dialect }));
             }
             (Ok(sent), Some(grant)) => {
                 // The API charges nothing for an answer that is an error.
@@ -186,7 +177,7 @@ impl Gateway {
             }
             (Ok(sent), None) => sent,
         };
-        check(&response).map(|()| Some(Answered { response, sender, grant: None }))
+        check(&response).map(|()| Some(Answered { response, sender, grant: None, dialect }))
     }
 
     /// Judges the request and finds it a place in the budget.
@@ -195,11 +186,14 @@ impl Gateway {
         shared: &Shared,
         body: &[u8],
         call: Call,
-    ) -> Result<(Bytes, Option<Grant>), Denial> {
+    ) -> Result<(Judged, Option<Grant>), Denial> {
         let (policy, hosts) = (&shared.config.model_policy, &shared.config.allow_hosts);
-        let judged = judge::judge(body, call == Call::CountTokens, policy, hosts)?;
+        let judged = match call {
+            Call::Chat | Call::Responses => openai::judge(body, call, policy, hosts)?,
+            _ => judge::judge(body, call == Call::CountTokens, policy, hosts)?,
+        };
         if call == Call::CountTokens {
-            return Ok((judged.into_bytes(u64::MAX).into(), None));
+            return Ok((judged, None));
         }
         let ask = Ask {
             price: Price::of(&judged.model),
@@ -208,7 +202,7 @@ impl Gateway {
             least: judged.least_tokens,
         };
         match self.account.admit(ask).await {
-            Ok(grant) => Ok((judged.into_bytes(grant.output).into(), Some(grant))),
+            Ok(grant) => Ok((judged, Some(grant))),
             Err(Exhausted) => {
                 self.alert_budget(shared);
                 let (usage, _) = self.account.usage();
@@ -284,12 +278,16 @@ fn pass_on(attempt: Attempt, answered: Answered) -> Response<Answer> {
         *out.headers_mut() = response_headers(&parts.headers, &gateway.scrubber);
     }
     let shape = Shape::of(parts.status, &parts.headers);
-    let (connection, grant) = (answered.sender, answered.grant);
+    if shape == Shape::Frames {
+        out.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    }
+    let (connection, grant, dialect) = (answered.sender, answered.grant, answered.dialect);
     tokio::spawn(async move {
         let shared = Arc::clone(attempt.shared());
         let Some(gateway) = &shared.gateway else { return };
         let config = &shared.config;
-        let mut inspector = Inspector::new(config.inspection.action, &config.allow_hosts, &gateway.secrets);
+        let mut inspector =
+            Inspector::new(config.inspection.action, &config.allow_hosts, &gateway.secrets).reading(dialect);
         let reason = pump(&shared, gateway, body, shape, &mut inspector, &sender, &attempt).await;
         for (kind, count) in &inspector.found {
             shared.log.alert(Alert::ModelOutput { kind: (*kind).to_owned(), count: *count });
@@ -312,6 +310,8 @@ fn pass_on(attempt: Attempt, answered: Answered) -> Response<Answer> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Events,
+    /// Events in Amazon's framing.
+    Frames,
     Document,
     /// An error, or a list of models: scrubbed, and not a model's words.
     Other,
@@ -322,6 +322,7 @@ impl Shape {
         let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
         match kind.split(';').next().map(str::trim) {
             Some("text/event-stream") => Shape::Events,
+            Some("application/vnd.amazon.eventstream") if status.is_success() => Shape::Frames,
             Some("application/json") if status.is_success() => Shape::Document,
             _ => Shape::Other,
         }
@@ -341,6 +342,7 @@ async fn pump(
 ) -> Reason {
     let mut scrubbing = gateway.scrubber.stream();
     let mut document = Vec::new();
+    let mut frames = eventstream::Decoder::default();
     loop {
         let frame = tokio::select! {
             frame = timeout(shared.config.limits.idle, body.frame()) => frame,
@@ -349,16 +351,24 @@ async fn pump(
         let (clean, ended) = match frame {
             Err(_) => return Reason::Idle,
             Ok(Some(Err(_))) => return Reason::Broken,
+            Ok(None) if !frames.is_whole() => return Reason::Broken,
             Ok(None) => (scrubbing.finish(), true),
             Ok(Some(Ok(frame))) => {
                 let data = frame.into_data().unwrap_or_default();
                 attempt.down.fetch_add(data.len() as u64, Relaxed);
+                let data = match shape {
+                    Shape::Frames => match frames.push(&data) {
+                        Ok(events) => events.into(),
+                        Err(eventstream::Malformed) => return stopped(Stop::Malformed, shape, out).await,
+                    },
+                    _ => data,
+                };
                 (scrubbing.push(&data), false)
             }
         };
         let passed = match shape {
             Shape::Other => Ok(clean),
-            Shape::Events => inspector.push(&clean).and_then(|mut passed| {
+            Shape::Events | Shape::Frames => inspector.push(&clean).and_then(|mut passed| {
                 if ended {
                     passed.extend(inspector.finish()?);
                 }
@@ -396,7 +406,7 @@ async fn stopped(stop: Stop, shape: Shape, out: &Out) -> Reason {
     };
     let error = serde_json::json!({"type": "error", "error": {"type": "api_error", "message": message}});
     let text = match shape {
-        Shape::Events => format!("event: error\ndata: {error}\n\n"),
+        Shape::Events | Shape::Frames => format!("event: error\ndata: {error}\n\n"),
         Shape::Document | Shape::Other => error.to_string(),
     };
     let _ = out.send(Ok(Frame::data(text.into()))).await;

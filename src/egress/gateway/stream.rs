@@ -7,6 +7,7 @@
 
 use super::autofetch::Autofetch;
 use super::budget::Spent;
+use super::openai_stream::Lanes;
 use super::scrub::{Scrubber, Scrubbing};
 use crate::egress::credential::Credential;
 use crate::egress::rule::HostRule;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 /// Longest event, in bytes. Deltas are small; results of server tools can be large.
 pub(super) const MAX_EVENT: usize = 8 * 1024 * 1024;
 /// Most blocks open at once. The API opens one at a time.
-const MAX_BLOCKS: usize = 64;
+pub(super) const MAX_BLOCKS: usize = 64;
 
 /// What happens to something found in the model's words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,6 +41,19 @@ pub struct Inspection {
     pub secrets: Vec<Credential>,
 }
 
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Events of the Messages API.
+    #[default]
+    Messages,
+    /// Chunks of a chat completion, or events of a response.
+    OpenAi {
+        /// The chunk that tells the cost is not passed on.
+        hide_usage: bool,
+    },
+}
+
 /// The answer must not go on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stop {
@@ -54,6 +68,8 @@ pub(super) struct Inspector<'g> {
     action: Action,
     hosts: &'g [HostRule],
     secrets: &'g Scrubber,
+    dialect: Dialect,
+    pub(super) lanes: Lanes<'g>,
     buf: Vec<u8>,
     searched: usize,
     blocks: BTreeMap<u64, Block<'g>>,
@@ -64,15 +80,15 @@ pub(super) struct Inspector<'g> {
     text_bytes: u64,
 }
 
-struct Block<'g> {
-    secrets: Scrubbing<'g>,
-    markup: Autofetch,
-    field: Field,
+pub(super) struct Block<'g> {
+    pub(super) secrets: Scrubbing<'g>,
+    pub(super) markup: Autofetch,
+    pub(super) field: Field,
 }
 
 /// Where a delta keeps its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
+pub(super) enum Field {
     Text,
     Json,
     Thinking,
@@ -103,6 +119,8 @@ impl<'g> Inspector<'g> {
             action,
             hosts,
             secrets,
+            dialect: Dialect::Messages,
+            lanes: Lanes::new(hosts, secrets, action == Action::Redact),
             buf: Vec::new(),
             searched: 0,
             blocks: BTreeMap::new(),
@@ -111,6 +129,11 @@ impl<'g> Inspector<'g> {
             usage_seen: false,
             text_bytes: 0,
         }
+    }
+
+    /// The same for another dialect.
+    pub(super) fn reading(self, dialect: Dialect) -> Self {
+        Inspector { dialect, ..self }
     }
 
     /// Takes the next bytes of an event stream and returns what may pass.
@@ -132,6 +155,9 @@ impl<'g> Inspector<'g> {
     /// of event streams does.
     pub(super) fn finish(&mut self) -> Result<Vec<u8>, Stop> {
         let mut out = Vec::new();
+        if self.dialect != Dialect::Messages {
+            self.openai_finish(&mut out)?;
+        }
         for index in self.blocks.keys().copied().collect::<Vec<_>>() {
             self.close_block(index, &mut out)?;
         }
@@ -140,13 +166,17 @@ impl<'g> Inspector<'g> {
 
     /// What the answer cost, as far as it is known. Without a final count, output is estimated from what was seen.
     pub(super) fn spent(&self) -> Option<Spent> {
-        let output = self.spent.output.max(if self.usage_seen { self.text_bytes / 5 } else { 0 });
+        let seen = self.text_bytes.saturating_add(self.lanes.bytes);
+        let output = self.spent.output.max(if self.usage_seen { seen / 5 } else { 0 });
         self.usage_seen.then_some(Spent { output, ..self.spent })
     }
 
     fn event(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Stop> {
-        let data = data_of(raw);
-        let Ok(mut event) = serde_json::from_slice::<Value>(&data) else {
+        let event = serde_json::from_slice::<Value>(&data_of(raw));
+        if let Dialect::OpenAi { hide_usage } = self.dialect {
+            return self.openai_event(raw, event.ok(), hide_usage, out);
+        }
+        let Ok(mut event) = event else {
             out.extend_from_slice(raw);
             return Ok(());
         };
@@ -187,11 +217,7 @@ impl<'g> Inspector<'g> {
             return Err(Stop::Malformed);
         }
         let (hosts, secrets, redact) = (self.hosts, self.secrets, self.action == Action::Redact);
-        let block = self.blocks.entry(index).or_insert_with(|| Block {
-            secrets: secrets.stream(),
-            markup: Autofetch::default(),
-            field,
-        });
+        let block = self.blocks.entry(index).or_insert_with(|| Block::new(secrets, field));
         let clean = block.push(text, hosts, redact);
         let changed = clean != text;
         self.tally(index)?;
@@ -231,7 +257,7 @@ impl<'g> Inspector<'g> {
         self.note(secrets, markup)
     }
 
-    fn note(&mut self, secrets: u64, markup: u64) -> Result<(), Stop> {
+    pub(super) fn note(&mut self, secrets: u64, markup: u64) -> Result<(), Stop> {
         for (kind, n) in [("secret", secrets), ("autofetch", markup)] {
             if n > 0 {
                 *self.found.entry(kind).or_default() += n;
@@ -242,6 +268,9 @@ impl<'g> Inspector<'g> {
 
     /// Inspects an answer that came as one document, and returns it as it may pass.
     pub(super) fn document(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Stop> {
+        if self.dialect != Dialect::Messages {
+            return self.openai_document(bytes);
+        }
         let mut message: Value = serde_json::from_slice(bytes).map_err(|_| Stop::Malformed)?;
         self.count(message.get("usage"));
         let Some(blocks) = message.get_mut("content").and_then(Value::as_array_mut) else {
@@ -278,7 +307,7 @@ impl<'g> Inspector<'g> {
             return Ok(());
         }
         let redact = self.action == Action::Redact;
-        let mut state = Block { secrets: self.secrets.stream(), markup: Autofetch::default(), field };
+        let mut state = Block::new(self.secrets, field);
         let mut clean = state.push(&text, self.hosts, redact);
         clean.push_str(&state.finish(self.hosts, redact));
         self.note(state.secrets.found, state.markup.found)?;
@@ -289,6 +318,14 @@ impl<'g> Inspector<'g> {
             };
         }
         Ok(())
+    }
+
+    /// What an answer says that it cost, where it says so once.
+    pub(super) fn spend(&mut self, input: u64, cache_read: u64, output: u64) {
+        self.usage_seen = true;
+        let spent = &mut self.spent;
+        (spent.input, spent.cache_read) = (spent.input.max(input), spent.cache_read.max(cache_read));
+        spent.output = spent.output.max(output);
     }
 
     /// Counts are cumulative: the last one holds.
@@ -313,12 +350,12 @@ impl<'g> Inspector<'g> {
 }
 
 impl Block<'_> {
-    fn push(&mut self, text: &str, hosts: &[HostRule], redact: bool) -> String {
+    pub(super) fn push(&mut self, text: &str, hosts: &[HostRule], redact: bool) -> String {
         let passed = self.secrets.push(text.as_bytes());
         self.after_secrets(passed, text.len(), hosts, redact)
     }
 
-    fn finish(&mut self, hosts: &[HostRule], redact: bool) -> String {
+    pub(super) fn finish(&mut self, hosts: &[HostRule], redact: bool) -> String {
         let passed = self.secrets.finish();
         let mut out = self.after_secrets(passed, 0, hosts, redact);
         if self.field == Field::Text {

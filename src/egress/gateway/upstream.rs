@@ -1,5 +1,6 @@
 //! Where the model's API is, the connections to it, and the headers that go there.
 
+use super::api::Api;
 use super::scrub::Scrubber;
 use crate::egress::Shared;
 use crate::egress::credential::{Credential, Scheme};
@@ -15,6 +16,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Response, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +35,8 @@ pub struct ModelUpstream {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) path: String,
+    pub(super) api: Api,
+    pub(super) names: HashMap<String, String>,
     pub(super) credential: Credential,
     placeholder: String,
 }
@@ -83,9 +87,24 @@ impl ModelUpstream {
             port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
             host,
             path: uri.path().trim_end_matches('/').to_owned(),
+            api: Api::Anthropic,
+            names: HashMap::new(),
             credential,
             placeholder: placeholder.to_owned(),
         })
+    }
+
+    /// The same with another shape of API.
+    #[must_use]
+    pub fn speaking(self, api: Api) -> ModelUpstream {
+        ModelUpstream { api, ..self }
+    }
+
+    /// The same with other names for models: what the run asks for, and what the API calls it. Policy and prices go
+    /// by the run's name.
+    #[must_use]
+    pub fn with_names(self, names: HashMap<String, String>) -> ModelUpstream {
+        ModelUpstream { names, ..self }
     }
 
     /// The run's token must be there, in either header.
@@ -104,7 +123,9 @@ impl ModelUpstream {
         for (name, value) in given {
             let n = name.as_str();
             let wanted = ["content-type", "accept", "user-agent", "x-app"].contains(&n)
-                || ["anthropic-", "x-stainless-", "x-claude-"].iter().any(|prefix| n.starts_with(prefix));
+                || ["anthropic-", "x-stainless-", "x-claude-", "openai-beta"]
+                    .iter()
+                    .any(|prefix| n.starts_with(prefix));
             if wanted {
                 headers.append(name.clone(), value.clone());
             }
@@ -119,6 +140,9 @@ impl ModelUpstream {
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let secret = self.credential.expose();
         let (name, text) = match self.credential.scheme() {
+            _ if self.api != Api::Anthropic => {
+                (header::AUTHORIZATION, Zeroizing::new(format!("Bearer {secret}")))
+            }
             Scheme::ApiKey => (HeaderName::from_static("x-api-key"), Zeroizing::new(secret.to_owned())),
             Scheme::Bearer => {
                 let known = headers.get_all("anthropic-beta").iter();

@@ -1,0 +1,430 @@
+//! The model's words in the shapes of OpenAI's API: chunks of a chat completion, and events of a response.
+//!
+//! A delta goes through the window of its lane; what a lane holds back is given out before the lane ends. Events that
+//! repeat a text as a whole are inspected as a whole. A response's echo of the request is not the model's words.
+
+use super::autofetch::Autofetch;
+use super::scrub::Scrubber;
+use super::stream::{Block, Field, Inspector, MAX_BLOCKS, Stop};
+use crate::egress::rule::HostRule;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Strings of a delta that are the model's words, in a chunk of a chat completion.
+const CHAT_TEXTS: [&str; 4] = ["content", "refusal", "reasoning_content", "reasoning"];
+
+/// Keys whose strings are shown to somebody.
+const SHOWN: [&str; 7] = ["content", "text", "refusal", "reasoning_content", "reasoning", "delta", "message"];
+
+/// Which text of an answer a delta belongs to: its kind, and two indices within that.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Lane(String, u64, u64);
+
+/// The texts of one answer that are being written.
+pub(super) struct Lanes<'g> {
+    hosts: &'g [HostRule],
+    secrets: &'g Scrubber,
+    redact: bool,
+    open: BTreeMap<Lane, Block<'g>>,
+    /// Secrets and markup found since they were last taken.
+    found: (u64, u64),
+    /// Bytes of the model's words.
+    pub bytes: u64,
+    /// The first chunk without its words: what is held back goes out in one like it.
+    first: Option<Value>,
+}
+
+impl<'g> Lanes<'g> {
+    pub(super) fn new(hosts: &'g [HostRule], secrets: &'g Scrubber, redact: bool) -> Self {
+        Lanes { hosts, secrets, redact, open: BTreeMap::new(), found: (0, 0), bytes: 0, first: None }
+    }
+
+    fn take_found(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.found)
+    }
+
+    /// Puts the next text of `lane` through its window; whether that changed it.
+    fn push(&mut self, lane: Lane, field: Field, slot: &mut Value) -> Result<bool, Stop> {
+        let Value::String(text) = slot else { return Ok(false) };
+        self.bytes = self.bytes.saturating_add(text.len() as u64);
+        if self.open.len() >= MAX_BLOCKS && !self.open.contains_key(&lane) {
+            return Err(Stop::Malformed);
+        }
+        let block = self.open.entry(lane).or_insert_with(|| Block::new(self.secrets, field));
+        let clean = block.push(text, self.hosts, self.redact);
+        Self::count(&mut self.found, block);
+        let changed = clean != *text;
+        *text = clean;
+        Ok(changed)
+    }
+
+    /// What the lane held back.
+    fn close(&mut self, lane: &Lane) -> String {
+        let Some(mut block) = self.open.remove(lane) else { return String::new() };
+        let rest = block.finish(self.hosts, self.redact);
+        Self::count(&mut self.found, &mut block);
+        rest
+    }
+
+    fn count(found: &mut (u64, u64), block: &mut Block<'g>) {
+        let (secrets, markup) = block.take_found();
+        *found = (found.0 + secrets, found.1 + markup);
+    }
+
+    /// Inspects every string in `value` as a whole; whether that changed one. Depth is bounded by the JSON reader.
+    fn clean(&mut self, key: &str, value: &mut Value) -> bool {
+        match value {
+            Value::String(text) => {
+                let field = if SHOWN.contains(&key) { Field::Text } else { Field::Json };
+                let mut block = Block::new(self.secrets, field);
+                let mut clean = block.push(text, self.hosts, self.redact);
+                clean.push_str(&block.finish(self.hosts, self.redact));
+                Self::count(&mut self.found, &mut block);
+                let changed = clean != *text;
+                *text = clean;
+                changed
+            }
+            Value::Array(items) => items.iter_mut().fold(false, |any, item| self.clean(key, item) || any),
+            Value::Object(fields) => {
+                fields.iter_mut().fold(false, |any, (key, value)| self.clean(key, value) || any)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Inspector<'_> {
+    /// One event of a stream. `None` in place of the event: it is no JSON, such as the mark at the end.
+    pub(super) fn openai_event(
+        &mut self,
+        raw: &[u8],
+        event: Option<Value>,
+        hide_usage: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Stop> {
+        let Some(mut event) = event else {
+            self.openai_finish(out)?;
+            out.extend_from_slice(raw);
+            return Ok(());
+        };
+        let changed = if event.get("choices").is_some() {
+            self.count_openai(event.get("usage"));
+            let empty = event.get("choices").and_then(Value::as_array).is_some_and(Vec::is_empty);
+            if hide_usage && empty && event.get("usage").is_some_and(Value::is_object) {
+                return Ok(());
+            }
+            self.chunk(&mut event, out)?
+        } else {
+            self.count_openai(event.pointer("/response/usage"));
+            self.response_event(&mut event, out)?
+        };
+        let (secrets, markup) = self.lanes.take_found();
+        self.note(secrets, markup)?;
+        if changed {
+            write_data(out, &event)
+        } else {
+            out.extend_from_slice(raw)
+        }
+        Ok(())
+    }
+
+    /// A chunk of a chat completion.
+    fn chunk(&mut self, event: &mut Value, out: &mut Vec<u8>) -> Result<bool, Stop> {
+        let mut changed = false;
+        if self.lanes.first.is_none() {
+            let mut first = event.clone();
+            first["choices"] = Value::Null;
+            first["usage"] = Value::Null;
+            self.lanes.first = Some(first);
+        }
+        let choices = event.get_mut("choices").and_then(Value::as_array_mut);
+        for choice in choices.into_iter().flatten() {
+            let index = choice.get("index").and_then(Value::as_u64).unwrap_or(0);
+            let ends = choice.get("finish_reason").is_some_and(|r| !r.is_null());
+            if let Some(delta) = choice.get_mut("delta") {
+                for name in CHAT_TEXTS {
+                    if let Some(slot) = delta.get_mut(name) {
+                        changed |= self.lanes.push(Lane(name.into(), index, 0), Field::Text, slot)?;
+                    }
+                }
+                let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut);
+                for call in calls.into_iter().flatten() {
+                    let at = call.get("index").and_then(Value::as_u64).unwrap_or(0);
+                    for (kind, slot) in [("function", "arguments"), ("custom", "input")] {
+                        if let Some(slot) = call.get_mut(kind).and_then(|f| f.get_mut(slot)) {
+                            changed |= self.lanes.push(Lane(kind.into(), index, at), Field::Json, slot)?;
+                        }
+                    }
+                }
+            }
+            // A whole message in a stream is what some servers end with.
+            if let Some(message) = choice.get_mut("message") {
+                changed |= self.lanes.clean("message", message);
+            }
+            if ends {
+                changed |= self.end_choice(index, choice, out);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Gives out what the lanes of a choice held back: in `choice`, where that has a text of the same lane, or before.
+    fn end_choice(&mut self, index: u64, choice: &mut Value, out: &mut Vec<u8>) -> bool {
+        let mut changed = false;
+        let lanes: Vec<Lane> = self.lanes.open.keys().filter(|l| l.1 == index).cloned().collect();
+        for lane in lanes {
+            let rest = self.lanes.close(&lane);
+            if rest.is_empty() {
+                continue;
+            }
+            let slot = choice.get_mut("delta").and_then(|d| d.get_mut(&lane.0));
+            if let Some(Value::String(text)) = slot {
+                text.push_str(&rest);
+                changed = true;
+            } else {
+                self.write_rest(&lane, rest, out);
+            }
+        }
+        changed
+    }
+
+    fn write_rest(&self, Lane(kind, index, at): &Lane, rest: String, out: &mut Vec<u8>) {
+        let delta = match kind.as_str() {
+            "function" => json!({"tool_calls": [{"index": at, "function": {"arguments": rest}}]}),
+            "custom" => json!({"tool_calls": [{"index": at, "custom": {"input": rest}}]}),
+            text => json!({text: rest}),
+        };
+        let mut event = self.lanes.first.clone().unwrap_or_else(|| json!({}));
+        event["choices"] = json!([{"index": index, "delta": delta, "finish_reason": null}]);
+        write_data(out, &event);
+    }
+
+    /// An event of a response.
+    fn response_event(&mut self, event: &mut Value, out: &mut Vec<u8>) -> Result<bool, Stop> {
+        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let at = |event: &Value, key: &str| event.get(key).and_then(Value::as_u64);
+        let item = at(event, "output_index").unwrap_or(0);
+        let part = at(event, "content_index").or(at(event, "summary_index")).unwrap_or(0);
+        if let Some(base) = kind.strip_suffix(".delta") {
+            let shown = base.ends_with("text") || base.ends_with("refusal");
+            let field = if shown { Field::Text } else { Field::Json };
+            if let Some(slot) = event.get_mut("delta").filter(|d| d.is_string()) {
+                return self.lanes.push(Lane(base.to_owned(), item, part), field, slot);
+            }
+        }
+        if let Some(base) = kind.strip_suffix(".done") {
+            let rest = self.lanes.close(&Lane(base.to_owned(), item, part));
+            if !rest.is_empty() {
+                let mut last = json!({"type": format!("{base}.delta"), "delta": rest});
+                for key in ["item_id", "output_index", "content_index", "summary_index", "sequence_number"] {
+                    if let Some(value) = event.get(key) {
+                        last[key] = value.clone();
+                    }
+                }
+                write_named(out, &last);
+            }
+        }
+        let mut changed = false;
+        for (key, value) in event.as_object_mut().into_iter().flatten() {
+            match (key.as_str(), value) {
+                ("response", response) => {
+                    if let Some(output) = response.get_mut("output") {
+                        changed |= self.lanes.clean("output", output);
+                    }
+                }
+                (key, value) => changed |= self.lanes.clean(key, value),
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The stream ends: what is held back is given out.
+    pub(super) fn openai_finish(&mut self, out: &mut Vec<u8>) -> Result<(), Stop> {
+        for lane in self.lanes.open.keys().cloned().collect::<Vec<_>>() {
+            let rest = self.lanes.close(&lane);
+            if rest.is_empty() {
+                continue;
+            }
+            if lane.0.contains('.') {
+                let kind = format!("{}.delta", lane.0);
+                let event =
+                    json!({"type": kind, "output_index": lane.1, "content_index": lane.2, "delta": rest});
+                write_named(out, &event);
+            } else {
+                self.write_rest(&lane, rest, out);
+            }
+        }
+        let (secrets, markup) = self.lanes.take_found();
+        self.note(secrets, markup)
+    }
+
+    /// An answer that came as one document.
+    pub(super) fn openai_document(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Stop> {
+        let mut answer: Value = serde_json::from_slice(bytes).map_err(|_| Stop::Malformed)?;
+        self.count_openai(answer.get("usage"));
+        let mut changed = false;
+        for key in ["choices", "output"] {
+            if let Some(part) = answer.get_mut(key) {
+                changed |= self.lanes.clean(key, part);
+            }
+        }
+        let (secrets, markup) = self.lanes.take_found();
+        self.note(secrets, markup)?;
+        if changed { serde_json::to_vec(&answer).map_err(|_| Stop::Malformed) } else { Ok(bytes.to_vec()) }
+    }
+
+    fn count_openai(&mut self, usage: Option<&Value>) {
+        let Some(usage) = usage.filter(|u| u.is_object()) else { return };
+        let read = |names: [&str; 2]| names.iter().find_map(|n| usage.pointer(n).and_then(Value::as_u64));
+        let input = read(["/prompt_tokens", "/input_tokens"]).unwrap_or(0);
+        let cached = read(["/prompt_tokens_details/cached_tokens", "/input_tokens_details/cached_tokens"]);
+        let output = read(["/completion_tokens", "/output_tokens"]).unwrap_or(0);
+        self.spend(input.saturating_sub(cached.unwrap_or(0)), cached.unwrap_or(0), output);
+    }
+}
+
+impl<'g> Block<'g> {
+    pub(super) fn new(secrets: &'g Scrubber, field: Field) -> Self {
+        Block { secrets: secrets.stream(), markup: Autofetch::default(), field }
+    }
+
+    fn take_found(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.secrets.found), std::mem::take(&mut self.markup.found))
+    }
+}
+
+fn write_data(out: &mut Vec<u8>, event: &Value) {
+    match event.get("type").and_then(Value::as_str) {
+        Some(_) => write_named(out, event),
+        None => out.extend_from_slice(format!("data: {event}\n\n").as_bytes()),
+    }
+}
+
+/// Writes an event under the name of its type, which the API chose and no line break can be in.
+fn write_named(out: &mut Vec<u8>, event: &Value) {
+    let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+    let plain: String = kind.chars().filter(|c| !c.is_control()).collect();
+    out.extend_from_slice(format!("event: {plain}\ndata: {event}\n\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stream::{Action, Dialect};
+    use super::*;
+
+    const CANARY: &str = "CANARY-7f3a9c1e5b";
+
+    fn run(
+        action: Action,
+        hide_usage: bool,
+        events: &[Value],
+    ) -> (Result<String, Stop>, Option<(u64, u64, u64)>) {
+        let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
+        let mut inspector = Inspector::new(action, &hosts, &secrets).reading(Dialect::OpenAi { hide_usage });
+        let text: String =
+            events.iter().map(|e| format!("data: {e}\n\n")).collect::<String>() + "data: [DONE]\n\n";
+        let mut out = Vec::new();
+        for chunk in text.as_bytes().chunks(11) {
+            match inspector.push(chunk) {
+                Ok(bytes) => out.extend(bytes),
+                Err(stop) => return (Err(stop), None),
+            }
+        }
+        out.extend(inspector.finish().unwrap());
+        let spent = inspector.spent().map(|s| (s.input, s.cache_read, s.output));
+        (Ok(String::from_utf8(out).unwrap()), spent)
+    }
+
+    fn chunk(delta: Value, finish: Value) -> Value {
+        json!({"id": "c1", "object": "chat.completion.chunk", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+    }
+
+    fn usage() -> Value {
+        json!({"id": "c1", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 3}}})
+    }
+
+    /// The text that a client puts together.
+    fn content(stream: &str) -> String {
+        let events = stream.lines().filter_map(|l| l.strip_prefix("data: ")).filter(|d| *d != "[DONE]");
+        let values: Vec<Value> = events.map(|d| serde_json::from_str(d).unwrap()).collect();
+        values.iter().filter_map(|v| v.pointer("/choices/0/delta/content").and_then(Value::as_str)).collect()
+    }
+
+    #[test]
+    fn an_innocent_chat_passes_byte_for_byte_and_is_counted() {
+        let events = [
+            chunk(json!({"content": "Hello "}), Value::Null),
+            chunk(json!({"content": "a < b"}), json!("stop")),
+            usage(),
+        ];
+        let (out, spent) = run(Action::Redact, false, &events);
+        let same: String =
+            events.iter().map(|e| format!("data: {e}\n\n")).collect::<String>() + "data: [DONE]\n\n";
+        assert_eq!((out.unwrap(), spent), (same, Some((6, 3, 4))));
+    }
+
+    #[test]
+    fn a_count_that_was_not_asked_for_stays_outside() {
+        let (out, spent) =
+            run(Action::Redact, true, &[chunk(json!({"content": "x"}), json!("stop")), usage()]);
+        assert!(!out.unwrap().contains("usage") && spent == Some((6, 3, 4)));
+    }
+
+    #[test]
+    fn what_is_split_over_chunks_is_found_and_nothing_is_lost() {
+        let texts = ["so CANARY-7f3a", "9c1e5b and ![x", "](https://evil.", "test/a) end ![open"];
+        let mut events: Vec<Value> =
+            texts.iter().map(|t| chunk(json!({"content": t}), Value::Null)).collect();
+        events.push(chunk(json!({}), json!("stop")));
+        let out = run(Action::Redact, false, &events).0.unwrap();
+        assert_eq!(content(&out), "so [redacted by jess] and [image removed by jess] end ![open");
+        assert!(out.find("![open").unwrap() < out.find("\"stop\"").unwrap());
+        assert_eq!(run(Action::Stop, false, &events).0, Err(Stop::Found));
+    }
+
+    #[test]
+    fn the_arguments_of_a_call_are_inspected() {
+        let call = |text: &str| json!({"tool_calls": [{"index": 1, "function": {"arguments": text}}]});
+        let events = [
+            chunk(call("{\"q\":\"CANARY-7f3a"), Value::Null),
+            chunk(call("9c1e5b\"}"), Value::Null),
+            chunk(json!({}), json!("tool_calls")),
+        ];
+        let out = run(Action::Redact, false, &events).0.unwrap();
+        assert!(!out.contains("9c1e5b") && out.contains("[redacted by jess]"), "{out}");
+    }
+
+    #[test]
+    fn a_response_is_inspected_in_its_deltas_and_where_it_repeats_itself() {
+        let delta = |text: &str| json!({"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": text});
+        let whole = format!("a {CANARY} ![x](https://evil.test/a)");
+        let events = [
+            json!({"type": "response.created", "response": {"instructions": format!("never say {CANARY}"), "output": []}}),
+            delta("a CANARY-7f"),
+            delta("3a9c1e5b ![x](https://e"),
+            delta("vil.test/a"),
+            delta(") ![t"),
+            json!({"type": "response.output_text.done", "item_id": "i", "output_index": 0, "content_index": 0, "text": whole}),
+            json!({"type": "response.completed", "response": {"instructions": format!("never say {CANARY}"),
+                "output": [{"type": "message", "content": [{"type": "output_text", "text": whole}]}],
+                "usage": {"input_tokens": 7, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 0}}}}),
+        ];
+        let (out, spent) = run(Action::Redact, false, &events);
+        let out = out.unwrap();
+        assert!(!out.contains("evil.test") && spent == Some((7, 0, 2)), "{out}");
+        assert_eq!(out.matches(CANARY).count(), 2, "the echo of the request is not the model's: {out}");
+        assert!(out.find("\"![t\"").unwrap() < out.find("output_text.done\"").unwrap(), "{out}");
+    }
+
+    #[test]
+    fn a_document_is_inspected() {
+        let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
+        let document = json!({"choices": [{"message": {"content": format!("a {CANARY} ![x](http://e.test)"),
+            "tool_calls": [{"function": {"arguments": format!("{{\"x\":\"{CANARY}\"}}")}}]}}], "usage": {"prompt_tokens": 1, "completion_tokens": 2}});
+        let mut inspector =
+            Inspector::new(Action::Redact, &hosts, &secrets).reading(Dialect::OpenAi { hide_usage: false });
+        let out = String::from_utf8(inspector.document(document.to_string().as_bytes()).unwrap()).unwrap();
+        assert!(!out.contains(CANARY) && !out.contains("e.test"), "{out}");
+        assert_eq!((inspector.found.get("secret"), inspector.found.get("autofetch")), (Some(&2), Some(&1)));
+    }
+}
