@@ -84,9 +84,19 @@ impl<'g> Lanes<'g> {
                 *text = clean;
                 changed
             }
-            Value::Array(items) => items.iter_mut().fold(false, |any, item| self.clean(key, item) || any),
+            Value::Array(items) => {
+                let mut changed = false;
+                for item in items {
+                    changed |= self.clean(key, item);
+                }
+                changed
+            }
             Value::Object(fields) => {
-                fields.iter_mut().fold(false, |any, (key, value)| self.clean(key, value) || any)
+                let mut changed = false;
+                for (key, value) in fields {
+                    changed |= self.clean(key, value);
+                }
+                changed
             }
             _ => false,
         }
