@@ -324,11 +324,10 @@ mod tests {
 
     const CANARY: &str = "CANARY-7f3a9c1e5b";
 
-    fn run(
-        action: Action,
-        hide_usage: bool,
-        events: &[Value],
-    ) -> (Result<String, Stop>, Option<(u64, u64, u64)>) {
+    /// Input, cached input, output.
+    type Tokens = (u64, u64, u64);
+
+    fn run(action: Action, hide_usage: bool, events: &[Value]) -> (Result<String, Stop>, Option<Tokens>) {
         let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
         let mut inspector = Inspector::new(action, &hosts, &secrets).reading(Dialect::OpenAi { hide_usage });
         let text: String =
