@@ -80,7 +80,8 @@ pub fn check_document(
 
 /// Secrets in the order of the text, plain ones and encoded ones, without overlaps.
 fn leaks(text: &str, known: Option<&encoded::Known>) -> Vec<encoded::EncodedHit> {
-    let plain = secrets::find(text).into_iter().map(|h| encoded::EncodedHit {
+    let scan = secrets::scan(text, true, true);
+    let plain = scan.hits.iter().map(|h| encoded::EncodedHit {
         kind: h.kind,
         encoding: "plain",
         start: h.start,
@@ -88,7 +89,7 @@ fn leaks(text: &str, known: Option<&encoded::Known>) -> Vec<encoded::EncodedHit>
     });
     // What stands there as it is is named as such.
     let mut all: Vec<encoded::EncodedHit> = plain.collect();
-    all.extend(encoded::search(text, known));
+    all.extend(encoded::search(text, &scan, known));
     all.sort_by_key(|h| h.start);
     let mut kept: Vec<encoded::EncodedHit> = Vec::with_capacity(all.len());
     for hit in all {

@@ -8,34 +8,46 @@ use std::borrow::Cow;
 /// Rounds of reading and taking out before everything is broken.
 const ROUNDS: usize = 3;
 
-/// Is there anything left that a parser could make a link, a definition or an element of?
+/// Is there a link left that a parser could read otherwise than the scanner did?
 ///
-/// Relative links and plain elements are common; a parser is worth its time only where a destination might lead out, so
-/// the look is for a scheme or `//` near brackets, or for a tag with an attribute.
+/// The scanner has judged every tag wherever it stands, and says itself when one spreads over lines in a block. Of links it
+/// left those whose destination stays where the document is; a parser is worth its time only where an escape, a scheme or
+/// two slashes stand close behind the brackets.
 pub(super) fn worth_reading(text: &str) -> bool {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
-    memchr::memchr2_iter(b']', b'<', bytes).any(|at| match byte(at) {
-        b']' => matches!(byte(at + 1), b'(' | b':') && may_lead_out(bytes, at + 2),
-        _ => byte(at + 1).is_ascii_alphabetic() && tag_with_value(bytes, at + 1),
+    // Both only move on, so that a run of brackets is read once.
+    let (mut close, mut acting) = (0, 0);
+    memchr::memchr_iter(b']', bytes).any(|at| {
+        if !matches!(byte(at + 1), b'(' | b':') {
+            return false;
+        }
+        let from = at + 2;
+        if close < from {
+            close =
+                from + memchr::memchr(b')', bytes.get(from..).unwrap_or_default()).unwrap_or(usize::MAX / 4);
+        }
+        if acting < from {
+            acting = next_acting(bytes, from);
+        }
+        // What has no end close by is no short destination.
+        let end = close.min(from + WINDOW);
+        acting < end || (end == from + WINDOW && end <= bytes.len())
     })
 }
 
-/// Something in the bytes that a short destination has could make it lead outside: a colon, two slashes, an escape.
-fn may_lead_out(bytes: &[u8], at: usize) -> bool {
-    let window = bytes.get(at..bytes.len().min(at + 256)).unwrap_or_default();
-    let end = memchr::memchr(b')', window).unwrap_or(window.len());
-    let dest = window.get(..end).unwrap_or_default();
-    let acts =
-        |pair: &[u8]| matches!(pair, [b':' | b'&' | b'\\' | b'%' | b'<' | b'\n', ..] | [b'/', b'/', ..]);
-    end == 256 || dest.windows(2).any(acts) || dest.last().is_some_and(|b| acts(&[*b, 0]))
-}
+/// Bytes of a destination that are looked at.
+const WINDOW: usize = 256;
 
-/// A `=` within the bytes that a small tag has. Larger ones are the scanner's alone.
-fn tag_with_value(bytes: &[u8], at: usize) -> bool {
-    let window = bytes.get(at..bytes.len().min(at + 256)).unwrap_or_default();
-    let end = memchr::memchr2(b'>', b'=', window);
-    end.is_some_and(|end| window.get(end) == Some(&b'='))
+/// The next byte that makes a destination lead outside, or two slashes.
+fn next_acting(bytes: &[u8], from: usize) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    let acts = |(at, b): (usize, &u8)| match b {
+        b':' | b'&' | b'\\' | b'%' | b'<' | b'\n' => true,
+        b'/' => rest.get(at + 1) == Some(&b'/'),
+        _ => false,
+    };
+    from + rest.iter().enumerate().position(acts).unwrap_or(rest.len())
 }
 
 /// `text` after the parsers found nothing more to take out, and how much they did take out.
@@ -48,7 +60,7 @@ pub(super) fn settle<'a>(mut text: Cow<'a, str>, policy: &Policy) -> (Cow<'a, st
         }
         count += ranges.len();
         let replaced = replace(&text, &ranges);
-        let again = scan(&replaced, policy);
+        let again = scan(&replaced, policy).ranges;
         text = Cow::Owned(if again.is_empty() { replaced } else { replace(&replaced, &again) });
     }
     if fetches(&text, policy).is_empty() { (text, count) } else { (Cow::Owned(broken(&text)), count + 1) }
@@ -80,7 +92,8 @@ fn read(text: &str, options: Options, policy: &Policy, ranges: &mut Vec<Range>) 
             ranges.push((definition.span.start, definition.span.end));
         }
     }
-    let mut html: Option<(usize, usize)> = None;
+    // Without what its containers put in front of each line, as a renderer writes it.
+    let mut html = Html::default();
     for (event, span) in parser.into_offset_iter() {
         match event {
             Event::Start(Tag::Image { dest_url, .. }) if url::target(&dest_url) == Target::Outside => {
@@ -90,19 +103,38 @@ fn read(text: &str, options: Options, policy: &Policy, ranges: &mut Vec<Range>) 
             Event::Start(Tag::Link { dest_url, .. }) if leads_out(&dest_url, policy) => {
                 ranges.push((span.start, span.end));
             }
-            Event::Html(_) | Event::InlineHtml(_) => match &mut html {
-                Some(run) if run.1 == span.start => run.1 = span.end,
-                _ => {
-                    if let Some(run) = html.replace((span.start, span.end)) {
-                        element(text, run, ranges);
-                    }
-                }
-            },
+            Event::Html(raw) | Event::InlineHtml(raw) => {
+                html.push(&raw, (span.start, span.end));
+                continue;
+            }
             _ => {}
         }
+        html.end(ranges);
     }
-    if let Some(run) = html {
-        element(text, run, ranges);
+    html.end(ranges);
+}
+
+/// Raw HTML that comes in one piece.
+#[derive(Default)]
+struct Html {
+    raw: String,
+    place: Range,
+}
+
+impl Html {
+    fn push(&mut self, raw: &str, place: Range) {
+        if self.raw.is_empty() {
+            self.place = place;
+        }
+        self.raw.push_str(raw);
+        self.place.1 = place.1;
+    }
+
+    fn end(&mut self, ranges: &mut Vec<Range>) {
+        if !self.raw.is_empty() && acts(&self.raw) {
+            ranges.push(self.place);
+        }
+        self.raw.clear();
     }
 }
 
@@ -110,8 +142,8 @@ fn leads_out(dest: &str, policy: &Policy) -> bool {
     url::target(dest) == Target::Outside && !url::allowed(dest, policy)
 }
 
-/// Takes a run of raw HTML out when the HTML tokeniser sees a value in it that leads outside.
-fn element(text: &str, (start, end): Range, ranges: &mut Vec<Range>) {
+/// Does the HTML tokeniser see a value that leads outside?
+fn acts(raw: &str) -> bool {
     const LEADING: &[&[u8]] = &[
         b"src",
         b"srcset",
@@ -131,9 +163,8 @@ fn element(text: &str, (start, end): Range, ranges: &mut Vec<Range>) {
         b"codebase",
         b"imagesrcset",
     ];
-    let Some(raw) = text.get(start..end) else { return };
     let Ok(tokens) = html5gum::Tokenizer::new(raw).collect::<Result<Vec<_>, _>>();
-    let acts = tokens.iter().any(|token| match token {
+    tokens.iter().any(|token| match token {
         html5gum::Token::StartTag(tag) => tag.attributes.iter().any(|(name, value)| {
             let value = String::from_utf8_lossy(value);
             let presentation = name.as_slice() == b"style";
@@ -144,10 +175,7 @@ fn element(text: &str, (start, end): Range, ranges: &mut Vec<Range>) {
                 || (name.starts_with(b"on") && !value.is_empty())
         }),
         _ => false,
-    });
-    if acts {
-        ranges.push((start, end));
-    }
+    })
 }
 
 /// Every character pair that links, defines or opens an element, pulled apart.

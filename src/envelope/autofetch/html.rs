@@ -132,6 +132,9 @@ impl Scanner<'_> {
             return Some((at, self.style_end(name_end)));
         }
         let bare = self.bare(name_end);
+        let gap = self.bytes.get(name_end..).unwrap_or_default().iter();
+        let gap = gap.take(256).take_while(|b| b.is_ascii_whitespace() || **b == b'/').count();
+        self.line_end_inside(name_end, name_end + gap);
         if is(FETCHING) {
             let generic =
                 bare && at > 0 && (self.byte(at - 1).is_ascii_alphanumeric() || self.byte(at - 1) == b'_');
@@ -237,6 +240,7 @@ impl Scanner<'_> {
         loop {
             // Before an attribute name.
             let skipped = self.run_len(at, |b| b.is_ascii_whitespace() || b == b'/');
+            self.line_end_inside(at, at + skipped);
             at += skipped;
             match self.byte(at) {
                 b'>' => return (at + 1, true),
@@ -251,9 +255,12 @@ impl Scanner<'_> {
                 *acts |= self.attribute_acts(name_at, at);
             }
             let gap = self.run_len(at, |b| b.is_ascii_whitespace());
+            self.line_end_inside(at, at + gap);
             if self.byte(at + gap) == b'=' {
                 at += gap + 1;
-                at += self.run_len(at, |b| b.is_ascii_whitespace());
+                let gap = self.run_len(at, |b| b.is_ascii_whitespace());
+                self.line_end_inside(at, at + gap);
+                at += gap;
                 at = match self.byte(at) {
                     quote @ (b'"' | b'\'') => {
                         match memchr::memchr(quote, self.bytes.get(at + 1..).unwrap_or_default()) {

@@ -120,6 +120,7 @@ impl<'a> Scanner<'a> {
     /// Reads a destination at `from`, after optional white space: `<…>` or balanced, and what follows it.
     fn destination(&mut self, from: usize, inline: bool) -> Destination<'a> {
         let at = self.skip_space(from);
+        self.line_end_inside(from, at);
         let (dest, end) = if self.byte(at) == b'<' {
             let inner = self.bytes.get(at + 1..).unwrap_or_default();
             let len = memchr::memchr3(b'>', b'<', b'\n', inner).unwrap_or(inner.len());

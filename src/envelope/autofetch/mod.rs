@@ -56,15 +56,17 @@ pub fn redact_autofetch_with<'a>(text: &'a str, policy: &Policy) -> (Cow<'a, str
     let mut text = delete_bypass(text);
     let mut found = 0;
     // Taking one construct out can open another that it was part of.
+    let mut unsure = true;
     for _ in 0..SCANS {
-        let ranges = scan(&text, policy);
-        if ranges.is_empty() {
+        let scanned = scan(&text, policy);
+        unsure = scanned.unsure;
+        if scanned.ranges.is_empty() {
             break;
         }
-        found += ranges.len();
-        text = Cow::Owned(replace(&text, &ranges));
+        found += scanned.ranges.len();
+        text = Cow::Owned(replace(&text, &scanned.ranges));
     }
-    if !confirm::worth_reading(&text) {
+    if !unsure && !confirm::worth_reading(&text) {
         return (text, found);
     }
     let (settled, more) = confirm::settle(text, policy);
@@ -75,10 +77,10 @@ pub fn redact_autofetch_with<'a>(text: &'a str, policy: &Policy) -> (Cow<'a, str
 /// the line is that of the text without what the first took out.
 pub fn autofetch_lines(text: &str, policy: &Policy) -> Vec<usize> {
     let text = delete_bypass(text);
-    let ranges = scan(&text, policy);
+    let Scanned { ranges, unsure } = scan(&text, policy);
     let mut lines = lines_of(&text, &ranges);
     let rest = if ranges.is_empty() { text } else { Cow::Owned(replace(&text, &ranges)) };
-    if confirm::worth_reading(&rest) {
+    if unsure || confirm::worth_reading(&rest) {
         lines.extend(lines_of(&rest, &confirm::fetches(&rest, policy)));
     }
     lines
@@ -94,8 +96,16 @@ fn lines_of(text: &str, ranges: &[Range]) -> Vec<usize> {
     lines.collect()
 }
 
-/// The byte ranges of fetching markup, in order, without overlaps. `text` has no bypass characters.
-fn scan(text: &str, policy: &Policy) -> Vec<Range> {
+/// What one pass sees.
+struct Scanned {
+    /// Fetching markup, in order, without overlaps.
+    ranges: Vec<Range>,
+    /// Something spreads over lines in a way that depends on the block it stands in.
+    unsure: bool,
+}
+
+/// Reads `text`, which has no bypass characters.
+fn scan(text: &str, policy: &Policy) -> Scanned {
     Scanner::new(text, policy).run()
 }
 
@@ -117,6 +127,7 @@ struct Scanner<'a> {
     /// From here on there is no `</style`.
     no_style_end_from: usize,
     line_start: usize,
+    unsure: bool,
 }
 
 /// Bytes at which the scanner has to look; all others are skipped in a tight loop.
@@ -143,6 +154,7 @@ impl<'a> Scanner<'a> {
             no_tag_end_from: usize::MAX,
             no_style_end_from: usize::MAX,
             line_start: 0,
+            unsure: false,
         }
     }
 
@@ -150,7 +162,7 @@ impl<'a> Scanner<'a> {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    fn run(mut self) -> Vec<Range> {
+    fn run(mut self) -> Scanned {
         let mut at = 0;
         while let Some(&b) = self.bytes.get(at) {
             if !INTERESTING[b as usize] {
@@ -180,7 +192,17 @@ impl<'a> Scanner<'a> {
                 None => at + 1,
             };
         }
-        self.found
+        Scanned { ranges: self.found, unsure: self.unsure }
+    }
+
+    /// Notes a line end inside a construct when the next line begins as a quotation does: in a block quote the `>` is no
+    /// part of the construct.
+    fn line_end_inside(&mut self, from: usize, to: usize) {
+        let rest = self.bytes.get(from..).unwrap_or_default();
+        let breaks =
+            self.bytes.get(from..to).is_some_and(|gap| gap.iter().any(|b| matches!(b, b'\n' | b'\r')));
+        let gap = rest.iter().take(256).take_while(|b| b.is_ascii_whitespace()).count();
+        self.unsure |= breaks && (gap == 256 || rest.get(gap) == Some(&b'>'));
     }
 
     /// Records a range; ranges that it covers or touches from behind melt into it.
@@ -254,33 +276,58 @@ fn push_apart(out: &mut String, text: &str) {
 /// characters, bidirectional controls, invisible operators, tag characters; and a variation selector between two
 /// letters, where it selects nothing.
 fn delete_bypass(text: &str) -> Cow<'_, str> {
-    let first = text
-        .bytes()
-        .position(|b| b == 0 || matches!(b, 0xC2 | 0xCC | 0xD8 | 0xE1 | 0xE2 | 0xE3 | 0xEF | 0xF3));
-    let Some(first) = first else { return Cow::Borrowed(text) };
-    let (head, tail) = text.split_at_checked(first).unwrap_or(("", text));
+    let bytes = text.as_bytes();
     let mut out: Option<String> = None;
-    let mut before = head.chars().next_back().unwrap_or(' ');
-    let mut chars = tail.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        let selector = matches!(c as u32, 0xFE00..=0xFE0F)
-            && (before.is_ascii_alphanumeric() || matches!(before, '<' | '/'))
-            && chars.peek().is_some_and(|(_, next)| next.is_ascii_alphanumeric());
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = next_candidate(bytes, at) {
+        let Some(c) = text.get(found..).and_then(|rest| rest.chars().next()) else { break };
+        at = found + c.len_utf8();
+        let selector = matches!(c as u32, 0xFE00..=0xFE0F) && {
+            // What was deleted meanwhile no longer stands between the two.
+            let kept = text.get(copied..found).unwrap_or_default();
+            let before =
+                kept.chars().next_back().or_else(|| out.as_ref().and_then(|o| o.chars().next_back()));
+            before.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, '<' | '/'))
+                && bytes.get(at).is_some_and(u8::is_ascii_alphanumeric)
+        };
         if selector || is_bypass(c) {
-            out.get_or_insert_with(|| {
-                let mut kept = String::with_capacity(text.len());
-                kept.push_str(head);
-                kept.push_str(tail.get(..at).unwrap_or_default());
-                kept
-            });
-        } else {
-            before = c;
-            if let Some(out) = &mut out {
-                out.push(c);
-            }
+            let out = out.get_or_insert_with(|| String::with_capacity(text.len()));
+            out.push_str(text.get(copied..found).unwrap_or_default());
+            copied = at;
         }
     }
-    out.map_or(Cow::Borrowed(text), Cow::Owned)
+    match out {
+        None => Cow::Borrowed(text),
+        Some(mut out) => {
+            out.push_str(text.get(copied..).unwrap_or_default());
+            Cow::Owned(out)
+        }
+    }
+}
+
+/// First bytes of characters that [`is_bypass`] names, and of variation selectors.
+const LEADS: [bool; 256] = {
+    let mut table = [false; 256];
+    let leads = [0u8, 0xC2, 0xCD, 0xD8, 0xE1, 0xE2, 0xE3, 0xEF, 0xF3];
+    let mut i = 0;
+    while i < leads.len() {
+        table[leads[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
+
+/// The next byte from `from` on that could begin a bypass character.
+fn next_candidate(bytes: &[u8], from: usize) -> Option<usize> {
+    const STEP: usize = 32;
+    let rest = bytes.get(from..)?;
+    // All bytes of a step are looked at, so that the compiler compares them at once: NUL and everything beyond ASCII
+    // are the two ends of the range when one is taken off.
+    let clear = rest
+        .chunks_exact(STEP)
+        .take_while(|step| step.iter().fold(0u8, |any, b| any | b.wrapping_sub(1)) < 0x80)
+        .count();
+    rest.get(clear * STEP..)?.iter().position(|b| LEADS[*b as usize]).map(|n| from + clear * STEP + n)
 }
 
 pub(crate) fn is_bypass(c: char) -> bool {

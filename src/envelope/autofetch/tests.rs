@@ -79,6 +79,12 @@ fn the_host_is_gone_from_every_fetching_construct() {
         "<form action=https://evil.example>",
         "[a](file://evil.example/x) and [b](ftp://evil.example/) and [c](vbscript:evil.example)",
         "![a](data:image/svg+xml;base64,evil.example)",
+        "> <a\n> href=https://evil.example>x</a>",
+        "> <p\n>style='background:url(https://evil.example)'>",
+        "> > <p class=\n> > 'x' style='background:url(https://evil.example)'>",
+        "> [a](\n> https://evil.example)",
+        "> [a]:\n> https://evil.example",
+        "- > <a\n  > href=https://evil.example>x</a>",
     ];
     for text in cases {
         let (clean, count) = redact_autofetch(text);

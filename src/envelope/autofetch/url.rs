@@ -182,7 +182,9 @@ pub(crate) fn entity(text: &str) -> Option<(char, usize)> {
         let semicolon = usize::from(digits.as_bytes().get(len) == Some(&b';'));
         return Some((char::from_u32(value).unwrap_or('\u{fffd}'), lead + len + semicolon));
     }
-    let (name, c) = NAMED.iter().find(|(name, _)| body.starts_with(name))?;
+    let first = body.as_bytes().first()?;
+    let (name, c) =
+        NAMED.iter().find(|(name, _)| name.as_bytes().first() == Some(first) && body.starts_with(name))?;
     let semicolon = body.as_bytes().get(name.len()) == Some(&b';');
     // Only the oldest names work without their semicolon.
     let legacy = matches!(*name, "lt" | "LT" | "gt" | "GT" | "amp" | "AMP" | "nbsp" | "shy");

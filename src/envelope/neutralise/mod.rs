@@ -12,7 +12,7 @@ mod reader;
 
 use super::fold::invisible;
 use marker::{bracket_token, chat_token, marker_word, turn_marker};
-use names::{SHARED, TAGS};
+use names::{SHARED, TAGS, bracket_possible, tag_possible};
 use reader::{Name, Reader, spelled};
 use std::borrow::Cow;
 
@@ -95,6 +95,18 @@ impl<'a> Pass<'a> {
 
     /// Looks at a possible opening and says where to go on.
     fn opening(&mut self, at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        let after = bytes.get(at + 1..).unwrap_or_default();
+        let settled = match bytes.get(at) {
+            Some(b'<') => !tag_possible(after),
+            Some(b'[') => !bracket_possible(after),
+            Some(b'B') => after.first().is_some_and(|b| b.is_ascii_alphanumeric() && *b != b'E'),
+            Some(b'E') => after.first().is_some_and(|b| b.is_ascii_alphanumeric() && *b != b'N'),
+            _ => false,
+        };
+        if settled {
+            return at + 1;
+        }
         let Some((c, width)) = spelled(self.rest(at)) else {
             return at + self.rest(at).chars().next().map_or(1, char::len_utf8);
         };
@@ -204,6 +216,9 @@ impl<'a> Pass<'a> {
                     self.insert(start + 1, BREAK);
                 }
             }
+            // No turn begins with another letter.
+            Some(b'a'..=b'z' | b'0'..=b'9' | b' '..=b'%' | b'\''..=b'/' | b'\n') => {}
+            Some(b) if b.is_ascii_uppercase() && !matches!(b, b'H' | b'A' | b'S' | b'U' | b'D') => {}
             _ => {
                 if let Some(colon) = turn_marker(body, self.before_blank) {
                     self.insert(start + colon, BREAK);

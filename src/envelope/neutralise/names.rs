@@ -87,3 +87,55 @@ pub(super) const BRACKETS: &[&str] = &[
     "gmask",
     "unused_token",
 ];
+
+/// By length, the first letters that names of that length have, as bits from `a` on.
+struct Index([u32; 25]);
+
+impl Index {
+    const fn of(names: &[&str]) -> Index {
+        let mut by_length = [0u32; 25];
+        let mut i = 0;
+        while i < names.len() {
+            let name = names[i].as_bytes();
+            by_length[name.len()] |= 1 << (name[0] - b'a');
+            i += 1;
+        }
+        Index(by_length)
+    }
+
+    fn may_hold(&self, name: &[u8]) -> bool {
+        let first = name.first().map_or(0, u8::to_ascii_lowercase);
+        let letters = self.0.get(name.len()).copied().unwrap_or(0);
+        first.is_ascii_lowercase() && letters >> (first - b'a') & 1 != 0
+    }
+}
+
+const TAG_INDEX: Index = Index::of(TAGS);
+const BRACKET_INDEX: Index = Index::of(BRACKETS);
+
+/// Could a boundary's name stand at the start of `text`? False only where a plain spelling says no: a name of letters that
+/// is none of them, with something plain behind it. Most openings in code and pages are settled here.
+pub(super) fn tag_possible(text: &[u8]) -> bool {
+    let Some(name) = plain_name(text) else { return true };
+    let starts = |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|n| n.eq_ignore_ascii_case(prefix));
+    starts(b"untrusted")
+        || starts(b"antml")
+        || name.ends_with(b"_")
+        || name.ends_with(b"-")
+        || TAG_INDEX.may_hold(name)
+}
+
+/// [`tag_possible`] for what stands after a `[`.
+pub(super) fn bracket_possible(text: &[u8]) -> bool {
+    plain_name(text).is_none_or(|name| BRACKET_INDEX.may_hold(name))
+}
+
+/// The name at the start of `text` when it and what ends it are plain ASCII that spells nothing else.
+fn plain_name(text: &[u8]) -> Option<&[u8]> {
+    text.first().filter(|b| b.is_ascii_alphabetic())?;
+    let name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let len = text.iter().take(64).take_while(|b| name(b)).count();
+    let plain =
+        |b: &u8| matches!(b, b' '..=b'~' | b'\t' | b'\n' | b'\r') && !matches!(b, b'&' | b'\\' | b'%' | b':');
+    text.get(len).is_none_or(plain).then(|| text.get(..len)).flatten()
+}

@@ -1,7 +1,9 @@
 //! Values that must not leave in any form.
 
-use super::{EncodedHit, settled};
-use aho_corasick::AhoCorasick;
+use super::{EncodedHit, Scan, settled};
+use crate::gate::secrets::rot13;
+use aho_corasick::automaton::Automaton;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, dfa, nfa};
 use base64::Engine as _;
 
 /// Canaries, and the keys of the run itself.
@@ -11,8 +13,18 @@ use base64::Engine as _;
 pub struct Known {
     forms: Option<AhoCorasick>,
     names: Vec<&'static str>,
-    collapsed: Option<AhoCorasick>,
+    collapsed: Collapsed,
 }
+
+/// The values without what is no letter or digit.
+enum Collapsed {
+    None,
+    Small(dfa::DFA),
+    Large(nfa::contiguous::NFA),
+}
+
+/// Patterns of up to this many bytes are worth a table for each state.
+const SMALL: usize = 16 * 1024;
 
 impl Known {
     /// Shortest value that is looked for, in bytes; shorter ones would be found in ordinary text.
@@ -26,7 +38,7 @@ impl Known {
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Known {
         let mut forms: Vec<Vec<u8>> = Vec::new();
         let mut names = Vec::new();
-        let mut collapsed = Vec::new();
+        let mut collapsed: Vec<Vec<u8>> = Vec::new();
         for value in values.into_iter().filter(|v| v.len() >= Known::MIN) {
             let mut add = |form: Vec<u8>, name| {
                 if form.len() >= Known::MIN {
@@ -35,10 +47,13 @@ impl Known {
                 }
             };
             let bytes = value.as_bytes();
+            let rotated = |bytes: &[u8]| bytes.iter().map(|b| rot13(*b)).collect::<Vec<u8>>();
             add(bytes.to_vec(), "plain");
+            add(rotated(bytes), "rot13");
             let parted = bytes.get(..bytes.len().min(Known::PARTED)).unwrap_or_default();
             for part in parted.windows(Known::PART).filter(|_| bytes.len() > Known::PART) {
                 add(part.to_vec(), "part");
+                add(rotated(part), "rot13");
             }
             add(value.chars().rev().collect::<String>().into_bytes(), "reversed");
             // Decoding a run needs its alignment and its length; these forms stand at any place in any run.
@@ -68,18 +83,35 @@ impl Known {
             }
             let plain: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
             if plain.len() >= Known::MIN {
-                collapsed.push(plain.chars().rev().collect());
-                collapsed.push(plain);
+                collapsed.push(plain.bytes().rev().collect());
+                collapsed.push(plain.into_bytes());
             }
         }
-        let forms = AhoCorasick::builder().ascii_case_insensitive(true).build(forms).ok();
-        let collapsed = AhoCorasick::builder().ascii_case_insensitive(true).build(collapsed).ok();
+        let small = |patterns: &[Vec<u8>]| patterns.iter().map(Vec::len).sum::<usize>() <= SMALL;
+        let kind = if small(&forms) { AhoCorasickKind::DFA } else { AhoCorasickKind::ContiguousNFA };
+        let forms = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(kind)).build(forms).ok();
+        let collapsed = if collapsed.is_empty() {
+            Some(Collapsed::None)
+        } else if small(&collapsed) {
+            dfa::DFA::builder().ascii_case_insensitive(true).build(&collapsed).ok().map(Collapsed::Small)
+        } else {
+            let mut builder = nfa::contiguous::NFA::builder();
+            builder.ascii_case_insensitive(true).build(&collapsed).ok().map(Collapsed::Large)
+        };
+        // Without one of the automata nothing can be told apart: `forms` that is none says so.
+        let (forms, collapsed) = match collapsed {
+            Some(collapsed) => (forms, collapsed),
+            None => (None, Collapsed::None),
+        };
         Known { forms, names, collapsed }
     }
 
     /// Every place where one of the values stands, in order, without overlaps.
     pub fn find(&self, text: &str) -> Vec<EncodedHit> {
-        settled(super::search(text, Some(self)).into_iter().filter(|h| h.kind == "known-value").collect())
+        let scan = Scan::default();
+        settled(
+            super::search(text, &scan, Some(self)).into_iter().filter(|h| h.kind == "known-value").collect(),
+        )
     }
 
     /// The values in their forms, without decoding anything.
@@ -97,28 +129,29 @@ impl Known {
                 hits.push(EncodedHit { kind: "known-value", encoding: "plain", start: 0, end: text.len() })
             }
         }
-        if let Some(collapsed) = &self.collapsed {
-            let letters = || text.bytes().enumerate().filter(|(_, b)| b.is_ascii_alphanumeric());
-            let plain: Vec<u8> = letters().map(|p| p.1).collect();
-            let mut places = letters().map(|p| p.0).enumerate();
-            for m in collapsed.find_iter(&plain) {
-                let first = places.find(|p| p.0 == m.start()).map(|p| p.1);
-                let last = if m.end() - 1 == m.start() {
-                    first
-                } else {
-                    places.find(|p| p.0 == m.end() - 1).map(|p| p.1)
-                };
-                if let (Some(start), Some(last)) = (first, last) {
-                    hits.push(EncodedHit {
-                        kind: "known-value",
-                        encoding: "separated",
-                        start,
-                        end: last + 1,
-                    });
-                }
-            }
+        match &self.collapsed {
+            Collapsed::Small(automaton) => through(automaton, text.as_bytes(), &mut hits),
+            Collapsed::Large(automaton) => through(automaton, text.as_bytes(), &mut hits),
+            Collapsed::None => {}
         }
         settled(hits)
+    }
+}
+
+/// Runs the automaton over the letters and digits alone.
+fn through(automaton: &impl Automaton, bytes: &[u8], hits: &mut Vec<EncodedHit>) {
+    let Ok(start) = automaton.start_state(Anchored::No) else { return };
+    let mut state = start;
+    for (at, b) in bytes.iter().enumerate().filter(|(_, b)| b.is_ascii_alphanumeric()) {
+        state = automaton.next_state(Anchored::No, state, *b);
+        if automaton.is_special(state) && automaton.is_match(state) {
+            let len = automaton.pattern_len(automaton.match_pattern(state, 0));
+            let letters = bytes.get(..=at).unwrap_or_default().iter().enumerate().rev();
+            let mut letters = letters.filter(|(_, b)| b.is_ascii_alphanumeric());
+            let first = letters.nth(len.saturating_sub(1)).map_or(at, |(first, _)| first);
+            hits.push(EncodedHit { kind: "known-value", encoding: "separated", start: first, end: at + 1 });
+            state = start;
+        }
     }
 }
 

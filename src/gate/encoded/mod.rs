@@ -10,7 +10,7 @@ mod view;
 
 pub use known::Known;
 
-use super::secrets::{self, SecretHit};
+use super::secrets::{self, Reading, Scan, SecretHit};
 use view::View;
 
 /// A hit in an encoded view; offsets are those of the encoded form in the original text.
@@ -38,13 +38,13 @@ impl EncodedHit {
 
 /// Every secret of [`secrets::find`] that is hidden by encodings, in order, without overlaps.
 pub fn find(text: &str) -> Vec<EncodedHit> {
-    settled(search(text, None))
+    settled(search(text, &secrets::scan(text, false, true), None))
 }
 
-/// What [`find`] and the search for known values see, in no order.
-pub(super) fn search(text: &str, known: Option<&Known>) -> Vec<EncodedHit> {
+/// What [`find`] and the search for known values see, in no order; `scan` is that of `text`, with what is hidden.
+pub(super) fn search(text: &str, scan: &Scan, known: Option<&Known>) -> Vec<EncodedHit> {
     let mut hits = known.map(|k| k.find_plain(text)).unwrap_or_default();
-    let mut found = Vec::new();
+    let mut found = hidden(text, scan, true);
     walk(text, 0, known, &mut found);
     hits.extend(found.into_iter().map(|mut hit| {
         hit.start = text.floor_char_boundary(hit.start);
@@ -57,10 +57,7 @@ pub(super) fn search(text: &str, known: Option<&Known>) -> Vec<EncodedHit> {
 /// Looks into every view of `text`; offsets are those of `text`.
 fn walk(text: &str, depth: usize, known: Option<&Known>, hits: &mut Vec<EncodedHit>) {
     for view in view::views(text, depth == 0) {
-        let mut inner: Vec<EncodedHit> = secrets_in(&view)
-            .into_iter()
-            .map(|h| EncodedHit { kind: h.kind, encoding: view.encoding, start: h.start, end: h.end })
-            .collect();
+        let mut inner = secrets_in(&view);
         // The reversed form is a form of its own.
         if let Some(known) = known.filter(|_| view.encoding != "reversed") {
             inner.extend(known.find_plain(&view.text));
@@ -71,7 +68,7 @@ fn walk(text: &str, depth: usize, known: Option<&Known>, hits: &mut Vec<EncodedH
         for hit in inner {
             let (start, end) = view.source(hit.start, hit.end);
             // In a view that copies most of the text, what stands there as it is belongs to the plain search.
-            let decoded = !view.exact || view.encoding == "rot13" || end - start != hit.end - hit.start;
+            let decoded = !view.exact || view.encoding == "reversed" || end - start != hit.end - hit.start;
             if decoded {
                 hits.push(EncodedHit { encoding: view.encoding, start, end, ..hit });
             }
@@ -86,19 +83,34 @@ fn walk(text: &str, depth: usize, known: Option<&Known>, hits: &mut Vec<EncodedH
 }
 
 /// The secrets of a view that are no accident of its decoding.
-fn secrets_in(view: &View) -> Vec<SecretHit> {
-    let text = &view.text;
-    let mut found = match view.encoding {
-        // Written so that a reader sees it: names count too.
-        "escaped" | "look-alikes" => secrets::find(text),
-        _ => secrets::find_formats(text),
-    };
-    found.retain(|h| match view.encoding {
-        "split" | "rot13" => text.get(h.start..h.end).is_some_and(random),
-        "reversed" => !h.kind.starts_with("url-"),
-        _ => true,
-    });
+fn secrets_in(view: &View) -> Vec<EncodedHit> {
+    // Written so that a reader sees it: names count too.
+    let names = matches!(view.encoding, "escaped" | "look-alikes");
+    let scan = secrets::scan(&view.text, names, view.encoding != "reversed");
+    let mut found = hidden(&view.text, &scan, false);
+    let plain = scan.hits.iter().filter(|h| view.encoding != "reversed" || !h.kind.starts_with("url-"));
+    found.extend(plain.map(|h| EncodedHit {
+        kind: h.kind,
+        encoding: view.encoding,
+        start: h.start,
+        end: h.end,
+    }));
     found
+}
+
+/// What another reading of a text shows, or white space split. In a text that is itself decoded, and where a reading is
+/// common in words, only what a generator wrote counts.
+fn hidden(text: &str, scan: &Scan, top: bool) -> Vec<EncodedHit> {
+    let generated = |h: &SecretHit| text.get(h.start..h.end).is_some_and(random);
+    let other =
+        scan.hidden.iter().filter(|(reading, h)| (top && *reading == Reading::Mirrored) || generated(h));
+    let other =
+        other.map(|(reading, h)| (if *reading == Reading::Mirrored { "reversed" } else { "rot13" }, h));
+    let split = scan.split.iter().filter(|h| generated(h)).map(|h| ("split", h));
+    other
+        .chain(split)
+        .map(|(encoding, h)| EncodedHit { kind: h.kind, encoding, start: h.start, end: h.end })
+        .collect()
 }
 
 /// Letters of both cases and digits mixed as only a generator mixes them.

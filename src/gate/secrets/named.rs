@@ -108,12 +108,12 @@ const GENERIC: &[(&str, bool)] = &[
     ("webhook_url", false),
 ];
 
-static NAMES: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let vendors = VENDORS.iter().flat_map(|v| v.1.iter().copied());
-    AhoCorasick::builder().ascii_case_insensitive(true).build(vendors.chain(GENERIC.iter().map(|g| g.0))).ok()
-});
+/// Every name, those of the vendors first.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    VENDORS.iter().flat_map(|v| v.1.iter().copied()).chain(GENERIC.iter().map(|g| g.0))
+}
 
-/// Index of the vendor that a name of the automaton belongs to.
+/// Index of the vendor that a name belongs to.
 static OWNERS: LazyLock<Vec<usize>> =
     LazyLock::new(|| VENDORS.iter().enumerate().flat_map(|(n, v)| v.1.iter().map(move |_| n)).collect());
 
@@ -126,21 +126,22 @@ pub(super) fn vendor_cases() -> impl Iterator<Item = (&'static str, &'static str
     VENDORS.iter().map(|v| (v.0, v.1[0], v.2, v.3, v.4))
 }
 
-pub(super) fn find(text: &str, hits: &mut Vec<SecretHit>) {
-    let Some(names) = NAMES.as_ref() else {
-        hits.push(SecretHit { kind: "undecided", start: 0, end: text.len() });
-        return;
-    };
-    let bytes = text.as_bytes();
-    let mut taken = 0;
-    let mut ends = Ends::default();
-    for name in names.find_overlapping_iter(text) {
-        if name.start() < taken {
-            continue;
+/// Reads values behind their names, in the order of the text.
+#[derive(Default)]
+pub(super) struct Reader {
+    /// Up to where a value was taken.
+    taken: usize,
+    ends: Ends,
+}
+
+impl Reader {
+    /// The name with the place `index` among [`names`] stands at `start..end`.
+    pub(super) fn at(&mut self, bytes: &[u8], index: usize, start: usize, end: usize) -> Option<SecretHit> {
+        if start < self.taken {
+            return None;
         }
-        let Some((start, end, quoted)) = value_after(bytes, name.end(), &mut ends) else { continue };
+        let (start, end, quoted) = value_after(bytes, end, &mut self.ends)?;
         let value = bytes.get(start..end).unwrap_or_default();
-        let index = name.pattern().as_usize();
         let kind = match OWNERS.get(index).and_then(|owner| VENDORS.get(*owner)) {
             Some((kind, _, class, min, max)) => {
                 let fits = (*min..=*max).contains(&value.len()) && value.iter().all(|b| in_class(*class, *b));
@@ -149,11 +150,9 @@ pub(super) fn find(text: &str, hits: &mut Vec<SecretHit>) {
             None => GENERIC
                 .get(index - OWNERS.len())
                 .and_then(|(_, password)| generic(value, quoted, *password, bytes.get(end))),
-        };
-        if let Some(kind) = kind {
-            taken = end;
-            hits.push(SecretHit { kind, start, end });
-        }
+        }?;
+        self.taken = end;
+        Some(SecretHit { kind, start, end })
     }
 }
 

@@ -1,8 +1,7 @@
-//! The automaton over the formats of [`table`](super::table).
+//! The formats of [`table`](super::table), matched where their literal stands.
 
-use super::SecretHit;
 use super::table::FORMATS;
-use aho_corasick::{AhoCorasick, MatchKind};
+use super::{Reading, rot13};
 use std::sync::LazyLock;
 
 /// One part of a format.
@@ -13,24 +12,16 @@ pub(super) enum Part {
     Run(u8, usize, usize),
 }
 
-struct Compiled {
-    anchors: AhoCorasick,
-    formats: Vec<(&'static str, Vec<Part>)>,
-}
+type Format = (&'static str, Vec<Part>);
 
-static COMPILED: LazyLock<Option<Compiled>> = LazyLock::new(|| {
-    let formats: Vec<(&'static str, Vec<Part>)> =
-        FORMATS.iter().filter_map(|(kind, format)| Some((*kind, parse(format)?))).collect();
-    let anchors: Vec<&str> = formats
-        .iter()
-        .filter_map(|(_, parts)| match parts.first() {
-            Some(Part::Literal(text)) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    let anchors = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&anchors).ok()?;
-    Some(Compiled { anchors, formats })
+static PARSED: LazyLock<Vec<Format>> = LazyLock::new(|| {
+    FORMATS.iter().map(|(kind, format)| (*kind, parse(format).unwrap_or_default())).collect()
 });
+
+/// Kind and parts of each format, in the order of the table.
+pub(super) fn formats() -> &'static [Format] {
+    &PARSED
+}
 
 pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|(kind, _)| *kind)
@@ -65,6 +56,9 @@ pub(super) fn parse(format: &str) -> Option<Vec<Part>> {
     Some(parts)
 }
 
+/// The classes of the notation.
+const CLASSES: &[u8] = b"AHXULWQPBD2";
+
 /// Is `b` in the class?
 pub(super) fn in_class(class: u8, b: u8) -> bool {
     match class {
@@ -83,108 +77,200 @@ pub(super) fn in_class(class: u8, b: u8) -> bool {
     }
 }
 
-/// Where a format that starts at `at` ends.
-fn match_at(bytes: &[u8], at: usize, parts: &[Part]) -> Option<usize> {
-    let mut end = at;
+/// A text in one reading, from a place on. Offsets count in the direction of the reading.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    bytes: &'a [u8],
+    reading: Reading,
+    /// Forward: the first byte. Mirrored: one past it.
+    at: usize,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(bytes: &'a [u8], reading: Reading, start: usize, end: usize) -> Source<'a> {
+        Source { bytes, reading, at: if reading == Reading::Mirrored { end } else { start } }
+    }
+
+    /// Where in the text the byte at `offset` stands.
+    fn place(&self, offset: usize) -> Option<usize> {
+        match self.reading {
+            Reading::Mirrored => self.at.checked_sub(offset + 1),
+            _ => self.at.checked_add(offset).filter(|at| *at < self.bytes.len()),
+        }
+    }
+
+    pub(super) fn byte(&self, offset: usize) -> Option<u8> {
+        let b = self.bytes.get(self.place(offset)?).copied()?;
+        Some(if self.reading == Reading::Rotated { rot13(b) } else { b })
+    }
+
+    /// The byte that the reading sees `back` bytes before the place, from 1.
+    fn before(&self, back: usize) -> u8 {
+        let at = match self.reading {
+            Reading::Mirrored => Some(self.at + back - 1),
+            _ => self.at.checked_sub(back),
+        };
+        let b = at.and_then(|at| self.bytes.get(at)).copied().unwrap_or(0);
+        if self.reading == Reading::Rotated { rot13(b) } else { b }
+    }
+
+    pub(super) fn reading(&self) -> Reading {
+        self.reading
+    }
+
+    /// The half-open range of the text behind the first `len` bytes.
+    pub(super) fn span(&self, len: usize) -> (usize, usize) {
+        match self.reading {
+            Reading::Mirrored => (self.at.saturating_sub(len), self.at),
+            _ => (self.at, self.at + len),
+        }
+    }
+
+    /// A letter, a digit or `_` stands directly before that no escape (`\n`, `%3D`, `\u003d`) ends with.
+    pub(super) fn inside_word(&self) -> bool {
+        let at = |back| self.before(back);
+        let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        let escaped = at(2) == b'\\'
+            || (at(3) == b'%' && at(2).is_ascii_hexdigit() && at(1).is_ascii_hexdigit())
+            || (at(6) == b'\\' && at(5) == b'u');
+        word(at(1)) && !escaped
+    }
+}
+
+/// Runs of the classes that were read before: many literals may stand in one run, each byte of it is read once.
+#[derive(Default)]
+pub(super) struct Runs {
+    /// By reading and class: a run, or a part of it that reaches to where reading ends.
+    spans: [[(usize, usize); CLASSES.len()]; 3],
+}
+
+impl Runs {
+    /// How many bytes of the class stand at `offset`.
+    pub(super) fn len(&mut self, source: &Source<'_>, offset: usize, class: u8) -> usize {
+        let Some(place) = source.place(offset) else { return 0 };
+        let index = CLASSES.iter().position(|c| *c == class).unwrap_or(0);
+        let row = self.spans.get_mut(source.reading as usize);
+        let Some(span) = row.and_then(|row| row.get_mut(index)) else { return 0 };
+        if !(span.0..span.1).contains(&place) {
+            let mut len = 0;
+            while source.byte(offset + len).is_some_and(|b| in_class(class, b)) {
+                len += 1;
+            }
+            *span = match source.reading {
+                Reading::Mirrored => ((place + 1).saturating_sub(len), place + 1),
+                _ => (place, place + len),
+            };
+        }
+        if source.reading == Reading::Mirrored { (place + 1).saturating_sub(span.0) } else { span.1 - place }
+    }
+}
+
+/// How long the token is that a format reads at the place, if it stands there as a token of its own.
+pub(super) fn match_at(source: &Source<'_>, parts: &[Part], runs: &mut Runs) -> Option<usize> {
+    if source.inside_word() {
+        return None;
+    }
+    let mut end = 0;
     for (n, part) in parts.iter().enumerate() {
         match part {
             Part::Literal(text) => {
-                let here = bytes.get(end..end + text.len())?;
-                if here != text.as_bytes() {
+                if !text.bytes().enumerate().all(|(i, b)| source.byte(end + i) == Some(b)) {
                     return None;
                 }
                 end += text.len();
             }
             Part::Run(class, min, max) => {
-                let run = bytes.get(end..)?.iter().take(*max).take_while(|b| in_class(*class, **b)).count();
+                let run = runs.len(source, end, *class).min(*max);
                 if run < *min {
                     return None;
                 }
                 end += run;
                 let last = n + 1 == parts.len();
-                if last && bytes.get(end).is_some_and(|b| in_class(*class, *b) && *b != b'-' && *b != b'=') {
+                let next = source.byte(end);
+                if last && next.is_some_and(|b| in_class(*class, b) && b != b'-' && b != b'=') {
                     return None; // longer than the format allows: something else
                 }
             }
         }
     }
-    Some(end)
-}
-
-pub(super) fn find(text: &str, hits: &mut Vec<SecretHit>) {
-    let Some(compiled) = COMPILED.as_ref() else {
-        // Without the automaton nothing can be told apart: the whole text is the finding.
-        hits.push(SecretHit { kind: "undecided", start: 0, end: text.len() });
-        return;
-    };
-    let bytes = text.as_bytes();
-    // What a format has taken is not looked at again for the same format: open runs stay linear.
-    let mut taken = vec![0usize; compiled.formats.len()];
-    for anchor in compiled.anchors.find_overlapping_iter(text) {
-        let index = anchor.pattern().as_usize();
-        let (Some((kind, parts)), Some(taken)) = (compiled.formats.get(index), taken.get_mut(index)) else {
-            continue;
-        };
-        let start = anchor.start();
-        let inside = start
-            .checked_sub(1)
-            .and_then(|i| bytes.get(i))
-            .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-        if start < *taken || (inside && !escaped_letter(bytes, start)) {
-            continue;
-        }
-        if let Some(end) = match_at(bytes, start, parts) {
-            *taken = end;
-            if mixed(bytes.get(start..end).unwrap_or_default(), parts) {
-                hits.push(SecretHit { kind, start, end });
-            }
-        }
-    }
-}
-
-/// Where a vendor's format begins that its literal alone tells from prose, each place once.
-pub(in crate::gate) fn starts(text: &str) -> Vec<usize> {
-    /// Shorter literals stand in ordinary words.
-    const TELLING: usize = 4;
-    let Some(compiled) = COMPILED.as_ref() else { return Vec::new() };
-    let bytes = text.as_bytes();
-    let word = |at: usize| {
-        at.checked_sub(1).and_then(|i| bytes.get(i)).is_some_and(|b| {
-            !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b'=' | b':' | b'(' | b',' | b'>')
-        })
-    };
-    let mut starts: Vec<usize> = compiled
-        .anchors
-        .find_overlapping_iter(text)
-        .filter(|m| m.len() >= TELLING && !word(m.start()))
-        .map(|m| m.start())
-        .collect();
-    starts.sort_unstable();
-    starts.dedup();
-    starts
-}
-
-/// A letter before the token that belongs to an escape (`\n`, `%3D`, `\u003d`), not to a word.
-fn escaped_letter(bytes: &[u8], start: usize) -> bool {
-    let before = bytes.get(start.saturating_sub(6)..start).unwrap_or_default();
-    let n = before.len();
-    let at = |back: usize| n.checked_sub(back).and_then(|i| before.get(i)).copied().unwrap_or(0);
-    at(2) == b'\\'
-        || (at(3) == b'%' && at(2).is_ascii_hexdigit() && at(1).is_ascii_hexdigit())
-        || (at(6) == b'\\' && at(5) == b'u')
+    mixed(source, end, parts).then_some(end)
 }
 
 /// Short or wordy literals alone prove little: formats with open dashes need a digit, so that `sk-some-long-class-name`
 /// is no key.
-fn mixed(token: &[u8], parts: &[Part]) -> bool {
+fn mixed(source: &Source<'_>, end: usize, parts: &[Part]) -> bool {
+    /// Bytes of a token that are looked at; a generator has shown itself by then.
+    const LOOK: usize = 96;
+    if !parts.iter().any(|p| matches!(p, Part::Run(b'W' | b'P' | b'Q', ..))) {
+        return true;
+    }
     let prefix = match parts.first() {
         Some(Part::Literal(text)) => text.len(),
         _ => 0,
     };
-    let wordy = parts.iter().any(|p| matches!(p, Part::Run(b'W' | b'P' | b'Q', ..)));
-    let body = token.get(prefix..).unwrap_or_default();
-    let longest = body.split(|b| !b.is_ascii_alphanumeric()).map(<[u8]>::len).max().unwrap_or(0);
-    !wordy
-        || longest >= 20
-        || (body.iter().any(u8::is_ascii_digit) && body.iter().any(u8::is_ascii_alphabetic))
+    let (mut digit, mut letter, mut run) = (false, false, 0);
+    for b in (prefix..end.min(prefix + LOOK)).filter_map(|i| source.byte(i)) {
+        digit |= b.is_ascii_digit();
+        letter |= b.is_ascii_alphabetic();
+        run = if b.is_ascii_alphanumeric() { run + 1 } else { 0 };
+        if run >= 20 || (digit && letter) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Where a token of the format ends that begins at `start` and that white space splits; none where it is whole.
+pub(super) fn joined(bytes: &[u8], start: usize, parts: &[Part]) -> Option<usize> {
+    /// Longest token that is put together, in bytes.
+    const REACH: usize = 128;
+    /// Shorter literals stand in ordinary words.
+    const TELLING: usize = 4;
+    let telling = matches!(parts.first(), Some(Part::Literal(text)) if text.len() >= TELLING);
+    let own = start.checked_sub(1).and_then(|i| bytes.get(i)).is_none_or(|b| {
+        b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'=' | b':' | b'(' | b',' | b'>')
+    });
+    if !telling || !own {
+        return None;
+    }
+    let mut token = [0u8; REACH];
+    let mut places = [0usize; REACH];
+    let mut len = 0;
+    let visible =
+        bytes.iter().enumerate().skip(start).take(REACH * 8).filter(|(_, b)| !b.is_ascii_whitespace());
+    for (((at, b), into), place) in visible.zip(&mut token).zip(&mut places) {
+        (*into, *place) = (*b, at);
+        len += 1;
+    }
+    let source = Source::new(token.get(..len)?, Reading::Forward, 0, 0);
+    // What stands behind the end of a token belongs to it only by being joined.
+    let end = longest(&source, parts)?;
+    let last = *places.get(end.checked_sub(1)?)?;
+    (last - start >= end).then_some(last + 1)
+}
+
+/// How long the token is, whatever stands behind it.
+fn longest(source: &Source<'_>, parts: &[Part]) -> Option<usize> {
+    let mut end = 0;
+    for part in parts {
+        match part {
+            Part::Literal(text) => {
+                if !text.bytes().enumerate().all(|(i, b)| source.byte(end + i) == Some(b)) {
+                    return None;
+                }
+                end += text.len();
+            }
+            Part::Run(class, min, max) => {
+                let mut len = 0;
+                while len < *max && source.byte(end + len).is_some_and(|b| in_class(*class, b)) {
+                    len += 1;
+                }
+                if len < *min {
+                    return None;
+                }
+                end += len;
+            }
+        }
+    }
+    Some(end)
 }

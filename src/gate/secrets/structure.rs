@@ -1,165 +1,426 @@
 //! Secrets that have a structure rather than a prefix.
 
-use super::SecretHit;
-use aho_corasick::AhoCorasick;
+use super::shape::Source;
+use super::{Reading, SecretHit};
 use regex::bytes::{Regex, RegexBuilder};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-pub(super) const KINDS: &[&str] = &[
-    "private-key",
-    "pgp-private-key",
-    "putty-private-key",
-    "jwt",
-    "url-password",
-    "url-token",
-    "url-query-secret",
-    "bearer-token",
-    "basic-auth",
-    "authorization-token",
-    "azure-ad-secret",
-    "slack-webhook",
-    "discord-webhook",
-    "teams-webhook",
-    "telegram-token",
-    "discord-token",
-    "terraform-token",
-    "mailchimp-token",
-    "netrc-password",
-    "azure-sas",
-    "google-service-account",
-    "cookie-session",
-    "zapier-webhook",
-    "gitea-token",
-];
+/// Every kind of the table.
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    SHAPES.iter().map(|shape| shape.kind)
+}
 
-/// Kind; literals (in any case) without which the shape cannot match; and the shape, whose group `s`, where there is one,
-/// is the secret.
-const SHAPES: &[(&str, &[&str], &str)] = &[
-    (
+/// A structure: literals without which it cannot stand, and its form.
+pub(super) struct Shape {
+    kind: &'static str,
+    pub(super) literals: &'static [&'static str],
+    /// One of these characters follows the literal; empty: anything.
+    pub(super) then: &'static str,
+    /// The literals stand in any case.
+    pub(super) fold: bool,
+    /// It is looked for mirrored and rotated as well.
+    pub(super) hidden: bool,
+    form: Form,
+}
+
+enum Form {
+    /// Its group `s`, where there is one, is the secret.
+    Regex(&'static str),
+    /// What [`Reader::by_hand`] reads: the structures that ordinary text comes close to all the time.
+    ByHand,
+}
+
+const fn shape(kind: &'static str, literals: &'static [&'static str], regex: &'static str) -> Shape {
+    Shape { kind, literals, then: "", fold: false, hidden: true, form: Form::Regex(regex) }
+}
+
+const fn any_case(kind: &'static str, literals: &'static [&'static str], regex: &'static str) -> Shape {
+    Shape { fold: true, ..shape(kind, literals, regex) }
+}
+
+const fn by_hand(kind: &'static str, literals: &'static [&'static str], then: &'static str) -> Shape {
+    Shape { kind, literals, then, fold: false, hidden: true, form: Form::ByHand }
+}
+
+const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+pub(super) const SHAPES: &[Shape] = &[
+    shape(
         "private-key",
-        &["PRIVATE KEY"],
+        &["PRIVATE KEY-----"],
         r"-----BEGIN (?:(?:RSA|EC|DSA|OPENSSH|ENCRYPTED|ANY|SSH2 ENCRYPTED) )?PRIVATE KEY-----(?:[^-]*(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?)",
     ),
-    (
+    shape(
         "pgp-private-key",
-        &["PGP PRIVATE KEY"],
+        &["PGP PRIVATE KEY BLOCK-----"],
         r"-----BEGIN PGP PRIVATE KEY BLOCK-----[^-]*(?:-----END PGP PRIVATE KEY BLOCK-----)?",
     ),
-    ("putty-private-key", &["PuTTY-User-Key-File"], r"PuTTY-User-Key-File-[23]: [^\n]*\n(?:[^\n]+\n)*"),
-    ("jwt", &[], r"\be[yw][A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{8,}"),
-    (
-        "url-password",
-        &["://"],
-        r#"(?i)\b[a-z][a-z0-9+.-]{1,31}://[^\s/:@"'<>\[\](){}]*:(?P<s>[^\s/@"'<>\[\](){}]{3,})@[a-z0-9\[]"#,
-    ),
-    ("url-token", &["://"], r#"(?i)\bhttps?://(?P<s>[a-z0-9_-]{20,})@[a-z0-9]"#),
-    (
-        "url-query-secret",
-        &["token=", "key=", "auth=", "secret=", "password=", "signature="],
-        r#"(?i)[?&](?:access_token|api_?key|auth|client_secret|password|private_token|refresh_token|secret|signature|token|x-amz-signature|x-goog-signature)=(?P<s>[A-Za-z0-9%+/=._~-]{16,})"#,
-    ),
-    ("azure-sas", &["sig="], r"(?i)\bsig=(?P<s>[A-Za-z0-9%+/]{40,}(?:=|%3d))"),
-    ("bearer-token", &["bearer"], r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/-]{20,}=*)"),
-    ("basic-auth", &["basic"], r"(?i)\bbasic\s+(?P<s>[A-Za-z0-9+/]{16,}={0,2})(?:$|[^A-Za-z0-9+/=])"),
-    (
+    shape("putty-private-key", &["PuTTY-User-Key-File-"], r"PuTTY-User-Key-File-[23]: [^\n]*\n(?:[^\n]+\n)*"),
+    // A JSON object begins with a brace and a quote, or a brace and white space.
+    by_hand("jwt", &["ey", "ew"], LETTERS),
+    Shape { hidden: false, ..by_hand("url-password", &["://"], "") },
+    Shape { hidden: false, ..by_hand("url-token", &["://"], "") },
+    Shape {
+        hidden: false,
+        ..any_case(
+            "url-query-secret",
+            &["token=", "key=", "auth=", "secret=", "password=", "signature="],
+            r#"(?i)[?&](?:access_token|api_?key|auth|client_secret|password|private_token|refresh_token|secret|signature|token|x-amz-signature|x-goog-signature)=(?P<s>[A-Za-z0-9%+/=._~-]{16,})"#,
+        )
+    },
+    any_case("azure-sas", &["sig="], r"(?i)\bsig=(?P<s>[A-Za-z0-9%+/]{40,}(?:=|%3d))"),
+    any_case("bearer-token", &["bearer"], r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/-]{20,}=*)"),
+    any_case("basic-auth", &["basic"], r"(?i)\bbasic\s+(?P<s>[A-Za-z0-9+/]{16,}={0,2})(?:$|[^A-Za-z0-9+/=])"),
+    any_case(
         "authorization-token",
         &["authorization"],
         r#"(?i)\bauthorization["']?\s*[:=]\s*["']?(?:token|apikey|key)\s+(?P<s>[A-Za-z0-9._~+/=-]{16,})"#,
     ),
-    (
+    shape(
         "azure-ad-secret",
         &["7Q~", "8Q~"],
         r"(?:^|[^A-Za-z0-9_~.-])(?P<s>[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{30,45})",
     ),
-    (
+    shape(
         "slack-webhook",
-        &["hooks.slack.com"],
+        &["hooks.slack.com/"],
         r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<s>[A-Z0-9]{8,}/[A-Za-z0-9/]{20,})",
     ),
-    (
+    shape(
         "discord-webhook",
         &["/webhooks/"],
         r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(?P<s>\d{17,20}/[A-Za-z0-9_-]{60,})",
     ),
-    (
+    shape(
         "teams-webhook",
-        &["webhook.office.com"],
+        &["webhook.office.com/"],
         r"\.webhook\.office\.com/webhookb2/(?P<s>[A-Za-z0-9@/-]{60,})",
     ),
-    ("zapier-webhook", &["hooks.zapier.com"], r"hooks\.zapier\.com/hooks/catch/(?P<s>\d{4,}/[a-z0-9]{6,})"),
-    ("telegram-token", &[":AA"], r"\b(?P<s>\d{8,10}:AA[A-Za-z0-9_-]{33})\b"),
-    ("discord-token", &[], r"\b(?P<s>[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38})\b"),
-    ("terraform-token", &[".atlasv1."], r"\b(?P<s>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,})"),
-    ("mailchimp-token", &["-us"], r"\b(?P<s>[0-9a-f]{32}-us\d{1,2})\b"),
-    ("netrc-password", &["machine"], r"(?i)\bmachine\s+\S+\s+login\s+\S+\s+password\s+(?P<s>\S+)"),
-    ("google-service-account", &["private_key_id"], r#""private_key_id"\s*:\s*"(?P<s>[0-9a-f]{40})""#),
-    (
+    shape(
+        "zapier-webhook",
+        &["hooks.zapier.com/"],
+        r"hooks\.zapier\.com/hooks/catch/(?P<s>\d{4,}/[a-z0-9]{6,})",
+    ),
+    shape("telegram-token", &[":AA"], r"\b(?P<s>\d{8,10}:AA[A-Za-z0-9_-]{33})\b"),
+    // The head of the token is base64 of a number in decimal digits.
+    by_hand("discord-token", &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"], "AEIMQUYcgk"),
+    shape("terraform-token", &[".atlasv1."], r"\b(?P<s>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,})"),
+    Shape { then: "123456789", ..shape("mailchimp-token", &["-us"], r"\b(?P<s>[0-9a-f]{32}-us\d{1,2})\b") },
+    any_case("netrc-password", &["machine"], r"(?i)\bmachine\s+\S+\s+login\s+\S+\s+password\s+(?P<s>\S+)"),
+    shape(
+        "google-service-account",
+        &["\"private_key_id\""],
+        r#""private_key_id"\s*:\s*"(?P<s>[0-9a-f]{40})""#,
+    ),
+    any_case(
         "cookie-session",
         &["cookie:"],
         r"(?i)\b(?:set-)?cookie:[^\n]*?\b(?:session|sessionid|sid|connect\.sid|phpsessid|jsessionid|auth)=(?P<s>[A-Za-z0-9%._-]{16,})",
     ),
-    ("gitea-token", &["gitea"], r"(?i)\bgitea[a-z0-9_-]*\s*[:=]\s*(?P<s>[0-9a-f]{40})\b"),
+    any_case("gitea-token", &["gitea"], r"(?i)\bgitea[a-z0-9_-]*\s*[:=]\s*(?P<s>[0-9a-f]{40})\b"),
 ];
 
 /// Bytes before a literal that its shape may begin with.
-const BEFORE: usize = 64;
+pub(super) const BEFORE: usize = 64;
 /// Bytes after a literal that its shape may take, and those up to the next white space.
-const AFTER: usize = 1024;
+pub(super) const AFTER: usize = 1024;
 /// Of a longer run without white space, the rest is not looked at.
 const RUN: usize = 64 * 1024;
 
-static ANCHORS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let literals = SHAPES.iter().flat_map(|s| s.1.iter().copied());
-    AhoCorasick::builder().ascii_case_insensitive(true).build(literals).ok()
-});
-/// Index of the shape that a literal of the automaton belongs to.
-static OWNERS: LazyLock<Vec<usize>> =
-    LazyLock::new(|| SHAPES.iter().enumerate().flat_map(|(n, s)| s.1.iter().map(move |_| n)).collect());
-/// Over bytes: without Unicode classes the automata stay small, and offsets fall on ASCII all the same.
-static EACH: LazyLock<Vec<Option<Regex>>> =
-    LazyLock::new(|| SHAPES.iter().map(|s| RegexBuilder::new(s.2).unicode(false).build().ok()).collect());
+/// Over bytes: without Unicode classes the automata stay small, and offsets fall on ASCII all the same. Each is compiled
+/// when its literal first stands in a text.
+static COMPILED: [OnceLock<Option<Regex>>; SHAPES.len()] = [const { OnceLock::new() }; SHAPES.len()];
 
-pub(super) fn find(text: &str, hits: &mut Vec<SecretHit>) {
-    let Some(anchors) = ANCHORS.as_ref() else {
-        hits.push(SecretHit { kind: "undecided", start: 0, end: text.len() });
-        return;
-    };
-    let bytes = text.as_bytes();
-    let mut windows: Vec<Vec<(usize, usize)>> = vec![Vec::new(); SHAPES.len()];
-    let mut space = Next::default();
-    for anchor in anchors.find_overlapping_iter(text) {
-        let owner = OWNERS.get(anchor.pattern().as_usize()).copied().unwrap_or(usize::MAX);
-        let Some(windows) = windows.get_mut(owner) else { continue };
-        let from = anchor.start().saturating_sub(BEFORE);
-        let to = space.at_or_after(bytes, (anchor.end() + AFTER).min(bytes.len()));
+fn compiled(index: usize) -> Option<&'static Regex> {
+    let Form::Regex(pattern) = SHAPES.get(index)?.form else { return None };
+    COMPILED.get(index)?.get_or_init(|| RegexBuilder::new(pattern).unicode(false).build().ok()).as_ref()
+}
+
+/// Reads structures at their literals, in the order of the text.
+pub(super) struct Reader {
+    /// By shape: where its expression is run at the end.
+    windows: [Vec<(usize, usize)>; SHAPES.len()],
+    space: Next,
+    /// Up to where a token of three parts was read.
+    jwt: usize,
+    /// One past the authority that was read last, and whether it says who the user is.
+    authority: (usize, Option<(usize, usize)>),
+}
+
+impl Reader {
+    pub(super) fn new() -> Reader {
+        Reader {
+            windows: [const { Vec::new() }; SHAPES.len()],
+            space: Next::default(),
+            jwt: 0,
+            authority: (0, None),
+        }
+    }
+
+    /// A literal of shape `index` stands at `start..end`.
+    pub(super) fn at(
+        &mut self,
+        bytes: &[u8],
+        index: usize,
+        start: usize,
+        end: usize,
+        hits: &mut Vec<SecretHit>,
+    ) {
+        let Some(shape) = SHAPES.get(index) else { return };
+        if matches!(shape.form, Form::ByHand) {
+            if let Some((start, end)) = self.by_hand(bytes, shape.kind, start, end) {
+                hits.push(SecretHit { kind: shape.kind, start, end });
+            }
+            return;
+        }
+        if !plausible(bytes, shape.kind, start, end) {
+            return;
+        }
+        let from = start.saturating_sub(BEFORE);
+        let to = self.space.at_or_after(bytes, (end + AFTER).min(bytes.len()));
+        let Some(windows) = self.windows.get_mut(index) else { return };
         match windows.last_mut() {
             Some(last) if from <= last.1 => last.1 = last.1.max(to),
             _ => windows.push((from, to)),
         }
     }
-    for (index, (kind, literals, _)) in SHAPES.iter().enumerate() {
-        let (Some(Some(shape)), Some(windows)) = (EACH.get(index), windows.get_mut(index)) else { continue };
-        // Keys spread over lines, and shapes without a literal, are looked for in the whole text.
-        if literals.is_empty() || (kind.ends_with("private-key") && !windows.is_empty()) {
-            *windows = vec![(0, bytes.len())];
-        }
-        for &(from, to) in windows.iter() {
-            let mut at = from;
-            let window = bytes.get(..to).unwrap_or_default();
-            while let Some(found) = shape.captures_at(window, at) {
-                let Some(whole) = found.get(0) else { break };
-                at = whole.end().max(at + 1);
-                let secret = found.name("s").unwrap_or(whole);
-                let span = (secret.start(), secret.end());
-                if text.get(span.0..span.1).is_some_and(|secret| accept(kind, secret)) {
-                    hits.push(SecretHit { kind, start: span.0, end: span.1 });
-                }
-                if at > window.len() {
-                    break;
+
+    /// Runs the expressions where their literals were.
+    pub(super) fn finish(mut self, text: &str, hits: &mut Vec<SecretHit>) {
+        let bytes = text.as_bytes();
+        for (index, (shape, windows)) in SHAPES.iter().zip(&mut self.windows).enumerate() {
+            if windows.is_empty() {
+                continue;
+            }
+            let kind = shape.kind;
+            let Some(regex) = compiled(index) else {
+                // Without the expression nothing can be told apart: what stands there is the finding.
+                let at = windows.iter().map(|w| SecretHit { kind: "undecided", start: w.0, end: w.1 });
+                hits.extend(at.filter(|h| text.get(h.start..h.end).is_some()));
+                continue;
+            };
+            // Keys are spread over lines.
+            if kind.ends_with("private-key") {
+                let from = windows.first().map_or(0, |w| w.0);
+                *windows = vec![(from, bytes.len())];
+            }
+            for &(from, to) in windows.iter() {
+                let mut at = from;
+                let window = bytes.get(..to).unwrap_or_default();
+                while let Some(found) = regex.captures_at(window, at) {
+                    let Some(whole) = found.get(0) else { break };
+                    at = whole.end().max(at + 1);
+                    let secret = found.name("s").unwrap_or(whole);
+                    let span = (secret.start(), secret.end());
+                    if text.get(span.0..span.1).is_some_and(|secret| accept(kind, secret)) {
+                        hits.push(SecretHit { kind, start: span.0, end: span.1 });
+                    }
+                    if at > window.len() {
+                        break;
+                    }
                 }
             }
         }
     }
+
+    fn by_hand(&mut self, bytes: &[u8], kind: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+        match kind {
+            "jwt" => {
+                // Later literals of a run that is no token would only read less of it.
+                if start < self.jwt {
+                    return None;
+                }
+                let (span, read) = jwt(bytes, start);
+                self.jwt = read;
+                span
+            }
+            "discord-token" => discord(bytes, start),
+            "url-password" | "url-token" => {
+                if self.authority.0 != end {
+                    self.authority = (end, user_part(bytes, end));
+                }
+                let (from, to) = self.authority.1?;
+                let user = bytes.get(from..to)?;
+                let span = match (kind, memchr::memchr(b':', user)) {
+                    ("url-password", Some(colon)) => (from + colon + 1, to),
+                    ("url-token", None) if to - from >= 20 && http(bytes, start) => (from, to),
+                    _ => return None,
+                };
+                let secret = std::str::from_utf8(bytes.get(span.0..span.1)?).ok()?;
+                let long = kind == "url-token" || secret.len() >= 3;
+                (long && scheme(bytes, start) && accept(kind, secret)).then_some(span)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn run(bytes: &[u8], from: usize, most: usize, keep: impl Fn(u8) -> bool) -> usize {
+    bytes.get(from..).unwrap_or_default().iter().take(most).take_while(|b| keep(**b)).count()
+}
+
+fn url_safe(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
+}
+
+fn word(b: Option<&u8>) -> bool {
+    b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
+
+fn word_before(bytes: &[u8], at: usize) -> bool {
+    at.checked_sub(1).is_some_and(|at| word(bytes.get(at)))
+}
+
+/// Three runs with dots between; and up to where no other can begin that this one was none.
+fn jwt(bytes: &[u8], start: usize) -> (Option<(usize, usize)>, usize) {
+    if word_before(bytes, start) {
+        return (None, start);
+    }
+    let mut at = start;
+    let mut first = start;
+    for (n, least) in [12usize, 10, 8].into_iter().enumerate() {
+        let len = run(bytes, at, usize::MAX, url_safe);
+        at += len;
+        if n == 0 {
+            first = at;
+        }
+        if len < least {
+            return (None, first);
+        }
+        if n < 2 {
+            if bytes.get(at) != Some(&b'.') {
+                return (None, first);
+            }
+            at += 1;
+        }
+    }
+    (Some((start, at)), at)
+}
+
+/// `ID.TIME.MAC`, each of a known length.
+fn discord(bytes: &[u8], start: usize) -> Option<(usize, usize)> {
+    if word_before(bytes, start) {
+        return None;
+    }
+    let mut at = start;
+    for (n, (least, most)) in [(24, 28), (6, 6), (27, 38)].into_iter().enumerate() {
+        let len = run(bytes, at, most + 1, url_safe);
+        if !(least..=most).contains(&len) {
+            return None;
+        }
+        at += len;
+        if n < 2 {
+            if bytes.get(at) != Some(&b'.') {
+                return None;
+            }
+            at += 1;
+        }
+    }
+    Some((start, at))
+}
+
+/// What stands before the `@` of an authority that begins at `from`, when a host follows.
+fn user_part(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+    let ends = |b: u8| {
+        b.is_ascii_whitespace()
+            || matches!(b, b'/' | b'@' | b'"' | b'\'' | b'<' | b'>')
+            || matches!(b, b'[' | b']' | b'(' | b')' | b'{' | b'}')
+    };
+    let at = from + run(bytes, from, usize::MAX, |b| !ends(b));
+    let host = bytes.get(at + 1).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'[');
+    (bytes.get(at) == Some(&b'@') && host).then_some((from, at))
+}
+
+/// A scheme of two letters or more ends at `colon`.
+fn scheme(bytes: &[u8], colon: usize) -> bool {
+    let head = bytes.get(colon.saturating_sub(33)..colon).unwrap_or_default();
+    let len = head
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
+        .count();
+    let scheme = head.get(head.len() - len..).unwrap_or_default();
+    len >= 2 && scheme.get(..len - 1).is_some_and(|s| s.iter().any(u8::is_ascii_alphabetic))
+}
+
+fn http(bytes: &[u8], colon: usize) -> bool {
+    let head = bytes.get(colon.saturating_sub(5)..colon).unwrap_or_default();
+    let ends = |scheme: &[u8]| {
+        head.len() >= scheme.len()
+            && head.get(head.len() - scheme.len()..).is_some_and(|h| h.eq_ignore_ascii_case(scheme))
+    };
+    ends(b"https") || ends(b"http")
+}
+
+/// Could the structure stand at its literal? A few bytes settle most of what ordinary text has.
+fn plausible(bytes: &[u8], kind: &str, start: usize, end: usize) -> bool {
+    let next = |from: usize| bytes.get(from).copied().unwrap_or(0);
+    let base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    match kind {
+        "bearer-token" | "basic-auth" => {
+            let gap = run(bytes, end, AFTER, |b| b.is_ascii_whitespace());
+            gap > 0
+                && run(bytes, end + gap, 16, |b| base64(b) || matches!(b, b'.' | b'_' | b'~' | b'-')) == 16
+        }
+        "url-query-secret" => {
+            run(bytes, end, 16, |b| base64(b) || matches!(b, b'%' | b'=' | b'.' | b'_' | b'~' | b'-')) == 16
+        }
+        "azure-sas" => run(bytes, end, 40, |b| base64(b) || b == b'%') == 40,
+        "telegram-token" => {
+            start.checked_sub(1).is_some_and(|at| next(at).is_ascii_digit())
+                && run(bytes, end, 33, url_safe) == 33
+        }
+        "mailchimp-token" => start.checked_sub(32).is_some_and(|at| run(bytes, at, 32, hex) == 32),
+        "netrc-password" => {
+            let window = bytes.get(end..bytes.len().min(end + AFTER)).unwrap_or_default();
+            let gap = run(window, 0, AFTER, |b| b.is_ascii_whitespace());
+            let name = run(window, gap, AFTER, |b| !b.is_ascii_whitespace());
+            let space = run(window, gap + name, AFTER, |b| b.is_ascii_whitespace());
+            let login = gap + name + space;
+            gap > 0
+                && (login >= window.len()
+                    || window.get(login..login + 5).is_some_and(|l| l.eq_ignore_ascii_case(b"login")))
+        }
+        "authorization-token" => {
+            let gap = run(bytes, end, AFTER, |b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\''));
+            matches!(next(end + gap), b':' | b'=') || gap == AFTER
+        }
+        "gitea-token" => {
+            let name = run(bytes, end, AFTER, url_safe);
+            let gap = run(bytes, end + name, AFTER, |b| b.is_ascii_whitespace());
+            matches!(next(end + name + gap), b':' | b'=') || name + gap >= AFTER
+        }
+        _ => true,
+    }
+}
+
+/// Where another reading has to be looked at for shape `index`, whose literal it sees at `start..end`.
+pub(super) fn hidden_window(
+    source: &Source<'_>,
+    index: usize,
+    start: usize,
+    end: usize,
+    len: usize,
+) -> Option<(usize, usize)> {
+    /// Bytes that a structure may take after its literal in a hidden reading.
+    const REACH: usize = 4096;
+    let shape = SHAPES.get(index)?;
+    if matches!(shape.form, Form::ByHand) {
+        // A token by itself: its first characters tell most words from it.
+        let literal = end - start;
+        let long = (literal..24).all(|i| source.byte(i).is_some_and(|b| url_safe(b) || b == b'.'));
+        if source.inside_word() || !long {
+            return None;
+        }
+    }
+    Some(match source.reading() {
+        Reading::Mirrored => (start.saturating_sub(REACH), (end + BEFORE).min(len)),
+        _ => (start.saturating_sub(BEFORE), (end + REACH).min(len)),
+    })
+}
+
+fn hex(b: u8) -> bool {
+    matches!(b, b'0'..=b'9' | b'a'..=b'f')
 }
 
 /// Where the next white space is; what was read once is not read again.
@@ -205,5 +466,6 @@ fn accept(kind: &str, secret: &str) -> bool {
 
 #[cfg(test)]
 pub(super) fn compiles() -> bool {
-    ANCHORS.is_some() && EACH.iter().all(Option::is_some) && KINDS.len() == SHAPES.len()
+    let expressions = SHAPES.iter().enumerate().filter(|(_, shape)| matches!(shape.form, Form::Regex(_)));
+    expressions.into_iter().all(|(index, _)| compiled(index).is_some())
 }

@@ -1,0 +1,118 @@
+//! Lists of character codes: hexadecimal (`67 68`, `0x67, 0x68`, `\x67`), decimal, octal and binary.
+
+use super::{MIN_LIST, View, number};
+
+/// Longest code, as in `01100111`.
+const WORD: usize = 8;
+/// Most bytes between two codes.
+const GAP: usize = 6;
+
+/// Where codes could stand: [`MIN_LIST`] short words or more, close to each other, each with a digit in it, as every code
+/// of an ASCII character has.
+pub(super) fn chains(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let mut out = Vec::new();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    let mut settled = 0;
+    while let Some(digit) = next_digit(bytes, settled) {
+        let mut at = digit;
+        while at > settled && byte(at - 1).is_ascii_alphanumeric() {
+            at -= 1;
+        }
+        let (start, mut end, mut words) = (at, at, 0);
+        loop {
+            let word = bytes.get(at..).unwrap_or_default();
+            let len = word.iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+            let code = len <= WORD && word.iter().take(len).any(u8::is_ascii_digit);
+            if !code {
+                at += len;
+                break;
+            }
+            (words, at) = (words + 1, at + len);
+            end = at;
+            let rest = bytes.get(at..).unwrap_or_default().iter();
+            let gap = rest.take(GAP + 1).take_while(|b| !b.is_ascii_alphanumeric()).count();
+            if gap > GAP || gap == 0 {
+                break;
+            }
+            at += gap;
+        }
+        if words >= MIN_LIST {
+            out.push((start, end));
+        }
+        settled = at.max(digit + 1);
+    }
+    out
+}
+
+/// The next decimal digit from `from` on.
+fn next_digit(bytes: &[u8], from: usize) -> Option<usize> {
+    const STEP: usize = 32;
+    let rest = bytes.get(from..)?;
+    // All bytes of a step are looked at, so that the compiler compares them at once.
+    let clear = rest
+        .chunks_exact(STEP)
+        .take_while(|step| step.iter().fold(0u8, |any, b| any | u8::from(b.wrapping_sub(b'0') < 10)) == 0);
+    let at = clear.count() * STEP;
+    rest.get(at..)?.iter().position(u8::is_ascii_digit).map(|n| from + at + n)
+}
+
+pub(super) fn lists(text: &str, chains: &[(usize, usize)], views: &mut Vec<View>) {
+    type Read = fn(&[u8]) -> Option<u8>;
+    let readers: [(&'static str, Read); 4] = [
+        ("hex", |w| {
+            let prefixes: [&[u8]; 5] = [b"0x", b"0X", b"x", b"X", b"u00"];
+            let digits = prefixes.iter().find_map(|p| w.strip_prefix(*p)).unwrap_or(w);
+            (digits.len() == 2).then(|| number(digits, 16)).flatten()
+        }),
+        ("decimal", |w| (w.len() <= 3).then(|| number(w, 10)).flatten().filter(|b| *b >= 32)),
+        ("octal", |w| {
+            let digits = w.strip_prefix(b"0o").unwrap_or(w);
+            matches!(digits.len(), 2..=4).then(|| number(digits, 8)).flatten().filter(|b| *b >= 32)
+        }),
+        ("binary", |w| matches!(w.len(), 7 | 8).then(|| number(w, 2)).flatten()),
+    ];
+    if chains.is_empty() {
+        return;
+    }
+    for (encoding, read) in readers {
+        let mut view = View { nested: true, ..View::new(encoding) };
+        for &(start, end) in chains {
+            list(&mut view, text.as_bytes().get(start..end).unwrap_or_default(), start, read);
+        }
+        views.push(view);
+    }
+}
+
+/// The lists of one reader's codes in `chain`, which begins at `base`.
+fn list(view: &mut View, chain: &[u8], base: usize, read: fn(&[u8]) -> Option<u8>) {
+    let mut list: Vec<u8> = Vec::new();
+    let (mut from, mut to) = (0, 0);
+    let mut flush = |list: &mut Vec<u8>, from: usize, to: usize| {
+        if list.len() >= MIN_LIST {
+            view.gap();
+            view.piece(&String::from_utf8_lossy(list), base + from, base + to);
+        }
+        list.clear();
+    };
+    let mut at = 0;
+    while at < chain.len() {
+        let rest = chain.get(at..).unwrap_or_default();
+        let len = rest.iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+        if len == 0 {
+            at += 1;
+            continue;
+        }
+        match rest.get(..len).and_then(read).filter(u8::is_ascii) {
+            Some(byte) => {
+                if list.is_empty() {
+                    from = at;
+                }
+                list.push(byte);
+                to = at + len;
+            }
+            None => flush(&mut list, from, to),
+        }
+        at += len;
+    }
+    flush(&mut list, from, to);
+}
