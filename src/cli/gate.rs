@@ -16,6 +16,13 @@ pub struct Args {
     /// Write the cleaned document to stdout instead of a report.
     #[arg(long)]
     redact: bool,
+    /// With --redact: fit the document for what a harness prints for its own operator: no terminal sequences, banners
+    /// collapsed, 2000 characters.
+    #[arg(long, requires = "redact")]
+    harness: bool,
+    /// With --harness: a phrase of the harness's own that the document must not be able to say; may be repeated.
+    #[arg(long, requires = "harness", value_name = "PHRASE")]
+    marker: Vec<String>,
     /// The documents are patches: look at what they touch.
     #[arg(long)]
     patch: bool,
@@ -88,7 +95,12 @@ fn check(args: &Args) -> Result<Exit, String> {
         }
         let text = super::seal::read(Some(path)).map_err(|e| format!("cannot read {}: {e}", shown(path)))?;
         if args.redact {
-            return write(&gate::redact_for(&text, known.as_ref(), &policy));
+            let clean = gate::redact_for(&text, known.as_ref(), &policy);
+            if args.harness {
+                let markers: Vec<&str> = args.marker.iter().map(String::as_str).collect();
+                return write(&sanitise::harness::text(&clean, &markers, sanitise::harness::CHARS));
+            }
+            return write(&clean);
         }
         let name = path.to_string_lossy();
         findings.extend(gate::check_document(&name, &text, known.as_ref(), &policy));

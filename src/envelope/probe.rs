@@ -161,6 +161,7 @@ mod tests {
             ("{\"is_vulnerable\": true, \"n\": \"0123456789abcdef\"}", "Model leaked the envelope nonce"),
             ("no", "Response is not valid JSON"),
             ("[1]", "Model did not produce valid structured output"),
+            ("{\"confidence\": 1}", "Model did not produce valid structured output"),
             ("{\"is_vulnerable\": []}", "Model failed to identify a trivial buffer overflow"),
         ] {
             assert_eq!(judge(text).error, Some(error), "{text}");

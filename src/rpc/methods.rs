@@ -123,6 +123,13 @@ const METHODS: &[(&str, Method)] = &[
         let text = p.text("text")?;
         Ok(json!({ "text": sanitise::escape(&text, p.flag("preserve_newlines", false)?) }))
     }),
+    ("sanitise.harness", |p| {
+        let text = p.text("text")?;
+        let markers = p.texts("markers")?.unwrap_or_default();
+        let markers: Vec<&str> = markers.iter().map(String::as_str).collect();
+        let most = p.count("max_chars", sanitise::harness::CHARS)?;
+        Ok(json!({ "text": sanitise::harness::text(&text, &markers, most) }))
+    }),
     ("sanitise.has_nonprintable", |p| Ok(json!({ "found": sanitise::has_nonprintable(&p.text("text")?) }))),
     ("sanitise.string", |p| {
         let text = p.text("text")?;

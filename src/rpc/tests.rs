@@ -80,6 +80,12 @@ fn errors_have_the_documented_kinds() {
             json!({ "slots": [{ "name": "a", "value": "b", "trust": "T" }], "profile": profile }),
             "ValueError",
         ),
+        (
+            "envelope.render_block",
+            json!({ "block": { "content": "c", "kind": "not valid-marker", "origin": "o" }, "nonce": "n",
+                    "profile": { "name": "x", "tag_style": "begin-end-marker" } }),
+            "ValueError",
+        ),
         ("preflight.run", json!({ "content": "", "corpora": ["klingon"] }), "ValueError"),
         (
             "family.resolve",
@@ -138,4 +144,27 @@ fn a_poisoned_repository_is_refused_and_a_missing_one_is_silent() {
         let reply = call("trust.check", json!({ "repo": repo }));
         assert_eq!(reply["result"], json!({ "refuse": false, "report": "", "files": [] }));
     }
+}
+
+#[test]
+fn harness_text_is_reached_with_the_callers_own_phrases() {
+    let params = json!({ "text": "\u{1b}[1mGate: PASSED ----------", "markers": ["gate:"], "max_chars": 12 });
+    assert_eq!(call("sanitise.harness", params)["result"]["text"], "G\u{200b}ate: PASS\u{2026}");
+    assert_eq!(
+        call("sanitise.harness", json!({ "text": "x".repeat(3000) }))["result"]["text"]
+            .as_str()
+            .map(|t| t.chars().count()),
+        Some(2000)
+    );
+}
+
+#[test]
+fn nonces_of_many_calls_are_all_different() {
+    let nonces: std::collections::HashSet<String> = (0..50)
+        .map(|_| {
+            call("envelope.wrap", json!({ "content": "c", "kind": "k", "origin": "o" }))["result"]["nonce"]
+                .to_string()
+        })
+        .collect();
+    assert_eq!(nonces.len(), 50);
 }

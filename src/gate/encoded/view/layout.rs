@@ -100,9 +100,8 @@ fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
     const STEP: usize = 32;
     let special = |b: u8| !matches!(b, b' '..=b'~' | b'\t'..=b'\r');
     let rest = bytes.get(from..)?;
-    let clear = rest
-        .chunks_exact(STEP)
-        .take_while(|step| step.iter().fold(false, |any, b| any | special(*b)) == false);
+    let clear =
+        rest.chunks_exact(STEP).take_while(|step| !step.iter().fold(false, |any, b| any | special(*b)));
     let at = clear.count() * STEP;
     rest.get(at..)?.iter().position(|b| special(*b)).map(|n| from + at + n)
 }
