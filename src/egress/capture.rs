@@ -166,6 +166,10 @@ pub(super) fn answer(shared: &Shared, names: &Names, packet: &[u8]) -> Option<Ve
 }
 
 fn allowed_name(shared: &Shared, spelling: &str) -> Result<String, Denial> {
+    // What a service of a host is called, such as apt asks for; nothing can connect to it.
+    if spelling.starts_with('_') {
+        return Err(Denial::new(Reason::BadRequest, "no host name"));
+    }
     match Host::parse(spelling) {
         Ok(Host::Name(name)) => name_allowed(shared, &Host::Name(name.clone())).map(|()| name),
         _ => Err(Denial::new(Reason::BadRequest, "no host name")),

@@ -140,6 +140,16 @@ fn pip() {
 }
 
 #[test]
+fn apt() {
+    let update = "mkdir -p {dir}/lists/partial {dir}/cache/archives/partial; touch {dir}/status; \
+                  echo 'deb [trusted=yes] https://{at}/apt ./' > {dir}/list; \
+                  apt-get -o Dir::State={dir} -o Dir::State::status={dir}/status -o Dir::Cache={dir}/cache \
+                  -o Dir::Etc::sourcelist={dir}/list -o Dir::Etc::sourceparts=- -o APT::Sandbox::User=root \
+                  -o Acquire::https::CAInfo={ca} -o Acquire::Retries=0 update";
+    tool("apt-get", update, "GET /apt/./InRelease ");
+}
+
+#[test]
 fn npm() {
     tool(
         "npm",

@@ -118,8 +118,9 @@ fn remote_actions(body: &Map<String, Value>, hosts: &[HostRule]) -> Result<(), D
                                 return refuse("a source with a URL");
                             }
                         }
-                        _ => open.push(value),
+                        _ => {}
                     }
+                    open.push(value);
                 }
             }
             _ => {}
@@ -194,6 +195,7 @@ mod tests {
                 content(json!({"type": "image_url", "image_url": {"url": "https://evil.test/?a=1"}})),
             ),
             (Call::Chat, content(json!({"type": "file", "file": {"file_id": "f"}}))),
+            (Call::Chat, content(json!({"image_url": {"url": "data:x", "more": {"file_id": "f"}}}))),
             (Call::Responses, json!({"tools": [{"type": "mcp", "server_url": "https://evil.test"}]})),
             (Call::Responses, json!({"tools": [{"type": "web_search"}]})),
             (Call::Responses, json!({"tools": [{"type": "code_interpreter"}]})),

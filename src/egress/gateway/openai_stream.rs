@@ -416,11 +416,11 @@ mod tests {
             json!({"type": "response.output_text.done", "item_id": "i", "output_index": 0, "content_index": 0, "text": whole}),
             json!({"type": "response.completed", "response": {"instructions": format!("never say {CANARY}"),
                 "output": [{"type": "message", "content": [{"type": "output_text", "text": whole}]}],
-                "usage": {"input_tokens": 7, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 0}}}}),
+                "usage": {"input_tokens": 7, "output_tokens": 200, "input_tokens_details": {"cached_tokens": 0}}}}),
         ];
         let (out, spent) = run(Action::Redact, false, &events);
         let out = out.unwrap();
-        assert!(!out.contains("evil.test") && spent == Some((7, 0, 2)), "{out}");
+        assert!(!out.contains("evil.test") && spent == Some((7, 0, 200)), "{out}");
         assert_eq!(out.matches(CANARY).count(), 2, "the echo of the request is not the model's: {out}");
         assert!(out.find("\"![t\"").unwrap() < out.find("output_text.done\"").unwrap(), "{out}");
     }
