@@ -32,7 +32,7 @@ mod net;
 pub mod precommit;
 mod rpc;
 mod rules;
-mod run;
+pub mod run;
 mod seal;
 mod session;
 mod status;

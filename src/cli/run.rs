@@ -1,17 +1,20 @@
 //! `jess run`: any command in the sandbox.
 
-use crate::dispatch::{Reach, network};
-use crate::egress::{self, Config, Handle};
+use crate::dispatch::{self, Reach, network};
+use crate::egress::{self, Config};
 use crate::exit::Exit;
-use crate::sandbox::profile::{self, Bound, Input, LimitSettings, Profile, Seconds, Size, Tools};
-use crate::sandbox::{self, Report, Tier, Weakened};
+use crate::sandbox::profile::{self, Bound, Cpus, Input, LimitSettings, Profile, Seconds, Size, Tools};
+use crate::sandbox::{self, Report, Sandbox, Spec, Tier, Watch, Weakened};
+use clap::Parser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+mod observed;
+
 /// Runs a command with nothing of the host but read-only system directories and what is granted.
 #[derive(clap::Args)]
-pub struct Args {
-    /// Settings to start from: full, strict, target_run, debug, none, a profile of your own, or a TOML file [default: full]
+pub struct Args<N: clap::Args = Network> {
+    /// Settings to start from: full, strict, target_run, debug, network-only, none, a profile of your own, or a TOML file [default: full]
     #[arg(long, value_name = "NAME|FILE")]
     profile: Option<String>,
     /// Show this file or directory inside, read-only, at the same place
@@ -44,6 +47,9 @@ pub struct Args {
     /// Show nothing but processes in /proc
     #[arg(long)]
     bare_proc: bool,
+    /// Let the command use every file that you can, and your home (profile network-only)
+    #[arg(long)]
+    host_files: bool,
     /// Give the command a terminal of its own, with job control and the size of this one
     #[arg(long)]
     tty: bool,
@@ -74,6 +80,15 @@ pub struct Args {
     /// Address space of each process [default: none]
     #[arg(long, value_name = "SIZE|none")]
     max_address_space: Option<Bound<Size>>,
+    /// Memory of all processes together; needs a delegated control group [default: none]
+    #[arg(long, value_name = "SIZE|none")]
+    max_memory: Option<Bound<Size>>,
+    /// Processors that all processes use together, such as 1.5; needs a delegated control group [default: none]
+    #[arg(long, value_name = "N|none")]
+    max_cpus: Option<Bound<Cpus>>,
+    /// Make the run's control group below this one [default: the nearest that is yours]
+    #[arg(long, value_name = "DIR")]
+    cgroup: Option<PathBuf>,
     /// Size of each of /tmp, /run, /dev/shm and HOME [default: 2G]
     #[arg(long, value_name = "SIZE")]
     scratch: Option<Size>,
@@ -89,21 +104,34 @@ pub struct Args {
     /// Act as if the kernel's Landlock were no newer than this ABI
     #[arg(long, value_name = "N", hide = true)]
     landlock_abi: Option<u32>,
+    /// Watch for everything that is refused, and name it with the flag that grants it; slows down opening files
+    #[arg(long)]
+    explain: bool,
+    /// Run once without file rules, and write the profile that the command needed to FILE (- is stdout)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["explain", "deny", "host_files"])]
+    observe: Option<PathBuf>,
     /// Write a JSON report of the run to this file
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
-    net: super::net::NetArgs,
-    #[command(flatten)]
-    credentials: super::net::CredentialArgs,
+    net: N,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-impl Args {
-    /// The flags as a profile, and the command.
-    fn settings(self) -> (Profile, Reach, Vec<OsString>) {
+/// The network of a run, and what is added to it outside.
+#[derive(clap::Args)]
+pub struct Network {
+    #[command(flatten)]
+    net: super::net::NetArgs,
+    #[command(flatten)]
+    credentials: super::net::CredentialArgs,
+}
+
+impl<N: clap::Args> Args<N> {
+    /// The flags as a profile, the network, and the command.
+    fn settings(self) -> (Profile, N, Vec<OsString>) {
         let profile = Profile {
             ro: self.ro,
             rw: self.rw,
@@ -123,8 +151,11 @@ impl Args {
             unix_sockets: self.unix_sockets.then_some(true),
             ptrace: self.ptrace.then_some(true),
             bare_proc: self.bare_proc.then_some(true),
+            host_files: self.host_files.then_some(true),
             require: self.require,
             tier: self.tier,
+            explain: self.explain.then_some(true),
+            cgroup: self.cgroup,
             landlock_abi: self.landlock_abi,
             limits: LimitSettings {
                 file: self.max_file,
@@ -132,14 +163,20 @@ impl Args {
                 processes: self.max_processes,
                 open_files: self.max_open_files,
                 address_space: self.max_address_space,
+                memory: self.max_memory,
+                cpus: self.max_cpus,
                 scratch: self.scratch,
                 output: self.max_output,
             },
             ..Profile::default()
         };
-        (profile, self.net.reach(self.credentials), self.command)
+        (profile, self.net, self.command)
     }
 }
+
+/// What a run on the host's files has lost.
+const HOST_FILES: &str = "no file rules (profile network-only): the command can read and change every file that you can; the \
+                          network, other processes and the kernel's surface stay closed";
 
 /// What a run without isolation has lost.
 const UNCONFINED: &str = "no isolation (profile none): the command can read, change and send whatever you can, and reach \
@@ -148,6 +185,87 @@ const UNCONFINED: &str = "no isolation (profile none): the command can read, cha
 
 /// Runs the command and exits with its status.
 pub fn run(args: Args) -> Exit {
+    run_with(args, |network| Some(Gateway(network.net.reach(network.credentials))))
+}
+
+/// The flags of a network, as `jess-run` knows them: enough to hand them on.
+#[derive(clap::Args)]
+struct Elsewhere {
+    #[arg(long, hide = true)]
+    net: Vec<OsString>,
+    #[arg(long, hide = true)]
+    net_inside: Vec<OsString>,
+    #[arg(long, hide = true)]
+    resolve: Vec<OsString>,
+    #[arg(long, hide = true)]
+    cacert: Option<OsString>,
+    #[arg(long, hide = true)]
+    credential: Vec<OsString>,
+}
+
+/// `jess run` without a network. With one, the program becomes `jess run`.
+#[derive(clap::Parser)]
+#[command(name = "jess-run", version)]
+struct Alone {
+    #[command(flatten)]
+    args: Args<Elsewhere>,
+}
+
+/// `jess-run`: the same with little else of jess behind it.
+pub fn alone(args: impl IntoIterator<Item = OsString>) -> Exit {
+    match Alone::try_parse_from(args) {
+        Ok(Alone { args }) if !args.net.net.is_empty() || !args.net.credential.is_empty() => become_jess(),
+        Ok(Alone { args }) => run_with(args, |_| None::<Closed>),
+        Err(error) => super::usage(&error),
+    }
+}
+
+/// What serves a run's network.
+trait Door {
+    /// Gives `spec` the network.
+    fn prepare(&self, spec: &mut Spec);
+    /// Opens the door of a started run. Closing it gives what was seen there.
+    fn open(&self, sandbox: &mut Sandbox) -> Result<Option<Closing>, dispatch::Error>;
+}
+
+type Closing = Box<dyn FnOnce() -> egress::Report>;
+
+/// The gateway of this process. Only what names it links TLS, HTTP and the resolver.
+struct Gateway(Reach);
+
+impl Door for Gateway {
+    fn prepare(&self, spec: &mut Spec) {
+        network::prepare(spec, &self.0);
+    }
+
+    fn open(&self, sandbox: &mut Sandbox) -> Result<Option<Closing>, dispatch::Error> {
+        let door = network::open(sandbox, &self.0, Config::default())?;
+        Ok(door.map(|handle| Box::new(|| handle.stop()) as Closing))
+    }
+}
+
+/// No network.
+enum Closed {}
+
+impl Door for Closed {
+    fn prepare(&self, _: &mut Spec) {}
+
+    fn open(&self, _: &mut Sandbox) -> Result<Option<Closing>, dispatch::Error> {
+        Ok(None)
+    }
+}
+
+/// Turns this process into `jess run`, the file beside this one, with the same arguments.
+fn become_jess() -> Exit {
+    use std::os::unix::process::CommandExt;
+    let own = std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/jess-run".into());
+    let jess = own.with_file_name("jess");
+    let why = std::process::Command::new(&jess).arg("run").args(std::env::args_os().skip(1)).exec();
+    tell!("jess run: {}: {why}; a network needs jess beside jess-run", crate::sanitise::path(&jess));
+    Exit::INTERNAL
+}
+
+fn run_with<N: clap::Args, D: Door>(args: Args<N>, door: impl FnOnce(N) -> Option<D>) -> Exit {
     let below = match args.profile.as_deref().map(profile::load).transpose() {
         Ok(loaded) => loaded.unwrap_or_default(),
         Err(error) => {
@@ -155,8 +273,11 @@ pub fn run(args: Args) -> Exit {
             return Exit::USAGE;
         }
     };
-    let (flags, reach, command) = args.settings();
+    let observe = args.observe.clone();
+    let (flags, network, command) = args.settings();
+    let gateway = door(network);
     let settings = flags.over(below.settings);
+    let base = settings.clone();
     let report_to = settings.report.clone();
     let writable = [&settings.rw[..], &settings.rw_try[..]].concat();
     if let Some(path) = report_to.as_deref().filter(|path| is_writable_inside(path, &writable)) {
@@ -178,9 +299,24 @@ pub fn run(args: Args) -> Exit {
             return Exit::USAGE;
         }
     };
-    let spec = settings.spec(command, std::env::current_dir().ok().as_deref());
+    let here = std::env::current_dir().ok();
+    let profile_to = match observe.map(observed::Target::open).transpose() {
+        Ok(target) => target,
+        Err(error) => {
+            tell!("jess run: {error}");
+            return Exit::USAGE;
+        }
+    };
+    let spec = settings.spec(command, here.as_deref());
     let spec = spec.map(|mut spec| {
-        network::prepare(&mut spec, &reach);
+        if profile_to.is_some() {
+            tell!("jess run: {}", observed::WARNING);
+            spec.watch = Watch::Uses;
+            spec.cwd = spec.cwd.or_else(|| here.clone());
+        }
+        if let Some(gateway) = &gateway {
+            gateway.prepare(&mut spec);
+        }
         spec
     });
     let (exit, run, egress) = match spec.and_then(|spec| sandbox::spawn(&spec, Weakened::none())) {
@@ -188,18 +324,31 @@ pub fn run(args: Args) -> Exit {
             if sandbox.tier_name() == "none" {
                 tell!("jess run: {UNCONFINED}");
             }
+            if settings.host_files == Some(true) {
+                tell!("jess run: {HOST_FILES}");
+            }
             if let Some(why) = sandbox.weaker() {
                 tell!("jess run: tier {}, not full: {why}", sandbox.tier());
             }
-            let door = match network::open(&mut sandbox, &reach, Config::default()) {
-                Ok(door) => door,
+            let door = match gateway.as_ref().map(|gateway| gateway.open(&mut sandbox)).transpose() {
+                Ok(door) => door.flatten(),
                 Err(error) => {
                     tell!("jess run: {error}");
                     return error.exit();
                 }
             };
+            for missing in sandbox.unheld() {
+                tell!("jess run: {missing}");
+            }
             let result = sandbox.supervise();
-            (exit_of(&result), Report::new(&sandbox, &result), door.map(Handle::stop))
+            if let (Ok(outcome), Some(target)) = (&result, profile_to)
+                && let Err(error) = target.write(outcome, base)
+            {
+                tell!("jess run: {error}");
+                return Exit::INTERNAL;
+            }
+            explain(&sandbox, &result);
+            (exit_of(&result), Report::new(&sandbox, &result), door.map(|close| close()))
         }
         Err(error) => {
             tell!("jess run: {error}");
@@ -222,6 +371,22 @@ struct Document {
     run: Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     egress: Option<egress::Report>,
+}
+
+/// Says, of a command that failed, what it was refused last.
+fn explain(sandbox: &Sandbox, result: &Result<sandbox::Outcome, sandbox::Error>) {
+    let Ok(outcome) = result else { return };
+    if outcome.ending == sandbox::Ending::Exited(0) {
+        return;
+    }
+    match outcome.denials.line() {
+        Some(line) => tell!("jess run: {line}"),
+        None => {
+            for hint in sandbox.hints() {
+                tell!("jess run: {hint}");
+            }
+        }
+    }
 }
 
 fn exit_of(result: &Result<sandbox::Outcome, sandbox::Error>) -> Exit {

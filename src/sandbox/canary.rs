@@ -58,10 +58,13 @@ fn open_for_writing(path: &str) -> Result<(), Errno> {
         .map(drop)
 }
 
-/// Tries everything whose layer is to engage. Returns the index of the first thing that worked.
-pub fn sing(weakened: Weakened, landlock: bool) -> Result<(), u32> {
+/// Tries everything whose layer is to engage: with `landlock` that layer, and without `host_files` what the rules for
+/// files forbid. Returns the index of the first thing that worked.
+pub fn sing(weakened: Weakened, landlock: bool, host_files: bool) -> Result<(), u32> {
     for (index, attempt) in (0u32..).zip(&TRIES) {
-        let engaged = weakened.keeps(attempt.layer) && (landlock || attempt.layer != Layer::Landlock);
+        let absent =
+            (attempt.layer == Layer::Landlock && !landlock) || (attempt.layer == Layer::Mounts && host_files);
+        let engaged = weakened.keeps(attempt.layer) && !absent;
         if engaged && (attempt.attempt)().is_ok() {
             return Err(index);
         }

@@ -4,6 +4,10 @@
 //! `user@UID.service` and everything below it) and that hands controllers down to its children. A process is moved
 //! between groups only if their common ancestor is this user's too, so the search goes up from the own group.
 
+mod group;
+
+pub(super) use group::{Group, group_of};
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +53,18 @@ impl fmt::Display for Absent {
 pub fn find() -> Result<Place, Absent> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     search(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
+}
+
+/// `directory` as a place that the operator names.
+///
+/// # Errors
+/// It is no group in which this user may make others.
+pub fn named(directory: &Path) -> Result<Place, Absent> {
+    if is_own(directory) {
+        Ok(Place { directory: directory.into(), controllers: handed_down(directory) })
+    } else {
+        Err(Absent::NotDelegated(directory.into()))
+    }
 }
 
 fn search(mountinfo: &str, cgroup: &str) -> Result<Place, Absent> {

@@ -51,6 +51,10 @@ pub struct Ends {
     pub channel: Option<OwnedFd>,
     /// Tier `full`: where the terminal's other side is sent. Tier `landlock`: the terminal.
     pub terminal: Option<OwnedFd>,
+    /// Tier `full`, where the run is watched: where the filter's notifications are sent.
+    pub watched: Option<OwnedFd>,
+    /// What the target writes to in order to join the run's control group.
+    pub group: Option<OwnedFd>,
     /// The target's standard streams.
     pub stdio: [OwnedFd; 3],
 }
@@ -85,8 +89,8 @@ pub fn main(plan: &Plan, ends: Ends) -> ! {
     match sys::fork() {
         Ok(None) => target(plan, &ends, asked.as_ref().map(|(_, theirs)| theirs), slave.as_ref()),
         Ok(Some(pid)) => {
-            let Ends { status, go, channel, terminal, stdio } = ends;
-            drop((go, channel, terminal, stdio, slave));
+            let Ends { status, go, channel, terminal, watched, group, stdio } = ends;
+            drop((go, channel, terminal, watched, group, stdio, slave));
             match asked {
                 Some((own, theirs)) => {
                     drop(theirs);
@@ -411,10 +415,10 @@ fn report(wait_status: i32, status: BorrowedFd<'_>) {
     record.send(status);
 }
 
-/// Loads the filter of tier `landlock` and hands the supervisor its end. Inside another jess of that tier there can be
-/// no second supervisor: then the one around is asked.
-fn load_supervised(plan: &Plan, ends: &Ends) -> Result<(), Failure> {
-    let channel = ends.channel.as_ref().ok_or(Failure { step: Step::Notify, errno: libc::EBADF, item: 0 })?;
+/// Loads a filter that asks the supervisor, and hands that its end. Inside another jess that is asked there can be no
+/// second one: then the filter is loaded that does without.
+fn load_supervised(plan: &Plan, channel: Option<&OwnedFd>) -> Result<(), Failure> {
+    let channel = channel.ok_or(Failure { step: Step::Notify, errno: libc::EBADF, item: 0 })?;
     match sys::notify::load_seccomp_with_listener(&plan.seccomp) {
         Ok(listener) => send_descriptor(channel, listener.as_fd()).map_err(Failure::at(Step::Notify)),
         Err(Errno::BUSY) => {
@@ -459,6 +463,9 @@ fn prepare(
         sys::dup_to_standard(slave.unwrap_or(end).as_fd(), number).map_err(Failure::at(Step::Stdio))?;
     }
     sys::close_on_exec_from(3).map_err(Failure::at(Step::Stdio))?;
+    if let Some(group) = &ends.group {
+        rustix::io::write(group, b"0").map(drop).map_err(Failure::at(Step::Group))?;
+    }
     if plan.weakened.keeps(Layer::Limits) {
         limits::apply(&plan.limits).map_err(Failure::at(Step::Limits))?;
     }
@@ -475,9 +482,14 @@ fn prepare(
                 let channel = asked.ok_or(Failure { step: Step::Notify, errno: libc::EBADF, item: 0 })?;
                 send_descriptor(channel, listener.as_fd()).map_err(Failure::at(Step::Notify))?;
             }
+            Tier::Full if ends.watched.is_some() => load_supervised(plan, ends.watched.as_ref())?,
             Tier::Full => sys::load_seccomp(&plan.seccomp).map_err(Failure::at(Step::Seccomp))?,
-            Tier::Landlock => load_supervised(plan, ends)?,
+            Tier::Landlock => load_supervised(plan, ends.channel.as_ref())?,
         }
     }
-    canary::sing(plan.weakened, landlock).map_err(|item| Failure { step: Step::Canary, errno: 0, item })
+    canary::sing(plan.weakened, landlock, plan.no_file_rules).map_err(|item| Failure {
+        step: Step::Canary,
+        errno: 0,
+        item,
+    })
 }

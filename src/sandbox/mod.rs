@@ -31,11 +31,14 @@
 //! | `status` | how the inside reports |
 //! | `notify` | calls that the supervisor decides about, in tier `landlock` |
 //! | `supervise` | the outside while the command runs |
+//! | `denial` | what was refused, and the flag that grants it |
+//! | `observe` | what was used, as a profile |
 //! | `report` | the run as a document |
 //! | `sys` | the system calls themselves |
 
 mod canary;
 pub mod cgroup;
+pub mod denial;
 pub mod env;
 mod error;
 mod identity;
@@ -47,6 +50,7 @@ mod limits;
 mod mounts;
 mod net;
 mod notify;
+pub mod observe;
 mod plan;
 pub mod profile;
 mod protect;
@@ -66,7 +70,7 @@ pub use layer::{Layer, Weakened};
 pub use net::Sockets;
 pub use notify::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 pub use report::{LayerReport, Report};
-pub use spec::{Access, Captured, Content, Grant, Inject, Limits, Net, Output, Spec, Stdin, Surface};
+pub use spec::{Access, Captured, Content, Grant, Inject, Limits, Net, Output, Spec, Stdin, Surface, Watch};
 pub use status::{Failure, Step};
 pub use supervise::{Ending, Outcome};
 pub use tier::Tier;
@@ -111,6 +115,10 @@ pub struct Sandbox {
     last: Option<status::Record>,
     /// Readable when the command is to be stopped.
     stopped: Option<OwnedFd>,
+    /// The run's control group, where a limit needs one.
+    group: Option<cgroup::Group>,
+    /// What was asked for and does not hold, in words.
+    unheld: Vec<String>,
 }
 
 /// Starts `spec` in the tier that it names, or in the best that the host has. The caller must have one thread.
@@ -122,6 +130,12 @@ pub fn spawn(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     sys::require_single_thread().map_err(|threads| Error::Threads { threads })?;
     if spec.unconfined {
         return spawn_landlock(spec, Weakened::unconfined());
+    }
+    if spec.host_files && (spec.require == Tier::Full || spec.tier == Some(Tier::Full)) {
+        return Err(Error::TooWeak { require: Tier::Full, tier: Tier::Landlock });
+    }
+    if spec.host_files || spec.watch == Watch::Uses {
+        return spawn_landlock(spec, weakened);
     }
     match (spec.tier, spec.require) {
         (Some(tier), require) if tier < require => Err(Error::TooWeak { require, tier }),
@@ -167,27 +181,33 @@ fn pipes() -> Result<(Outside, OwnedFd, [OwnedFd; 3]), Error> {
 fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     let started = Instant::now();
     let plan = Plan::new(spec, weakened)?;
+    let (group, mut unheld) = cgroup::group_of(&spec.limits, spec.cgroup.as_deref());
+    let door = door_of(group.as_ref())?;
     let (outside, status_in, stdio) = pipes()?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(Error::supervisor("making a pipe"));
     let (go_in, go) =
         if plan.identity.switched { pipe().map(|(r, w)| (Some(r), Some(w)))? } else { (None, None) };
     let (sockets, sockets_in) = if plan.net == Net::Empty { (None, None) } else { channel()? };
     let (terminal, terminal_in) = if plan.tty.is_some() { channel()? } else { (None, None) };
+    let (watched, watched_in) = if plan.policy.watched { channel()? } else { (None, None) };
     match sys::clone_into(plan.namespaces).map_err(|errno| Error::Namespaces { errno })? {
         Cloned::Child => {
-            drop((outside, go, sockets, terminal));
+            drop((outside, go, sockets, terminal, watched));
             let ends = init::Ends {
                 status: status_in,
                 go: go_in,
                 channel: sockets_in,
                 terminal: terminal_in,
+                watched: watched_in,
+                group: door,
                 stdio,
             };
             init::main(&plan, ends)
         }
         Cloned::Parent(pid, pidfd) => {
-            drop((status_in, stdio, go_in, sockets_in, terminal_in));
+            drop((status_in, stdio, go_in, sockets_in, terminal_in, watched_in, door));
             let mut sandbox = Sandbox::new(pid, pidfd, outside, plan, spec, started);
+            sandbox.group = group;
             if let Some(go) = go {
                 sandbox.plan.identity.write_maps(&pid.to_string()).map_err(|errno| Error::Engage {
                     failure: Failure::at(Step::IdMap)(errno),
@@ -203,14 +223,36 @@ fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
                 sandbox.attach(master)?;
             }
             sandbox.await_ready()?;
+            if let Some(channel) = watched {
+                match receive_descriptor(&channel).zip(sandbox.plan.witness()) {
+                    Some((fd, witness)) => {
+                        sandbox.supervisor = Some(notify::Supervisor::watching(fd, witness))
+                    }
+                    None => unheld.push(UNWATCHED.into()),
+                }
+            } else if spec.watch == Watch::Refusals {
+                unheld.push(UNWATCHED.into());
+            }
+            sandbox.unheld = unheld;
             Ok(sandbox)
         }
     }
 }
 
+/// Why a run is not watched although it was asked for.
+const UNWATCHED: &str = "refusals are not watched for: inside another run that is watched, and with a denied name that does \
+                         not exist, there can be no second watcher";
+
+/// What a process writes `0` to in order to join `group`.
+fn door_of(group: Option<&cgroup::Group>) -> Result<Option<OwnedFd>, Error> {
+    group.map(cgroup::Group::door).transpose().map_err(Error::supervisor("opening the control group"))
+}
+
 fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     let started = Instant::now();
     let plan = plan::confined(spec, weakened)?;
+    let (group, unheld) = cgroup::group_of(&spec.limits, spec.cgroup.as_deref());
+    let door = door_of(group.as_ref())?;
     let vouched = Vouched::default();
     let scratch = plan.scratch.as_ref().ok_or(Error::Vanished)?;
     let scratch = scratch.descriptor().map_err(Error::supervisor("opening the scratch directory"))?;
@@ -233,13 +275,22 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     match sys::fork_with_pidfd().map_err(Error::supervisor("starting the housekeeper"))? {
         Cloned::Child => {
             drop((outside, channel, listener, master));
-            let ends =
-                init::Ends { status: status_in, go: None, channel: channel_in, terminal: slave, stdio };
+            let ends = init::Ends {
+                status: status_in,
+                go: None,
+                channel: channel_in,
+                terminal: slave,
+                watched: None,
+                group: door,
+                stdio,
+            };
             init::main(&plan, ends)
         }
         Cloned::Parent(pid, pidfd) => {
-            drop((status_in, stdio, channel_in, slave));
+            drop((status_in, stdio, channel_in, slave, door));
             let mut sandbox = Sandbox::new(pid, pidfd, outside, plan, spec, started);
+            sandbox.group = group;
+            sandbox.unheld = unheld;
             if let Some(master) = master {
                 sandbox.attach(master)?;
             }
@@ -256,7 +307,8 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
             };
             // Without a descriptor, another supervisor is asked already, or the set-up failed and says why later.
             let asked = channel.as_ref().and_then(receive_descriptor);
-            sandbox.supervisor = asked.map(|fd| notify::Supervisor::new(fd, rules, pid));
+            let witness = sandbox.plan.witness();
+            sandbox.supervisor = asked.map(|fd| notify::Supervisor::new(fd, rules, pid, witness));
             Ok(sandbox)
         }
     }
@@ -323,6 +375,8 @@ impl Sandbox {
             terminal: None,
             last: None,
             stopped: None,
+            group: None,
+            unheld: Vec::new(),
         }
     }
 
@@ -352,6 +406,18 @@ impl Sandbox {
     /// Why the tier is weaker than `full`, where nobody asked for that.
     pub fn weaker(&self) -> Option<&str> {
         self.weaker.as_deref()
+    }
+
+    /// What was asked for and does not hold, in words.
+    pub fn unheld(&self) -> &[String] {
+        &self.unheld
+    }
+
+    /// Arguments of the command that are files here and are not shown inside, with the flag that shows them: what may
+    /// have made it fail, where nothing was seen.
+    pub fn hints(&self) -> Vec<String> {
+        let here = std::env::current_dir().unwrap_or_default();
+        denial::hidden_arguments(&self.spec.argv, &here, &self.plan.readable())
     }
 
     /// Tier `landlock`: which connections to the proxy's socket of [`Sandbox::take_sockets`] are the command's. In tier `full`
@@ -396,6 +462,9 @@ impl Sandbox {
 
     /// Ends everything inside at once.
     fn kill(&self) {
+        if let Some(group) = &self.group {
+            group.kill();
+        }
         let signal = match self.plan.tier {
             // The pid namespace ends with its PID 1.
             Tier::Full => rustix::process::Signal::KILL,
@@ -430,12 +499,13 @@ impl Sandbox {
     }
 
     fn explain(&self, failure: Failure) -> Error {
-        let errno = rustix::io::Errno::from_raw_os_error(failure.errno);
+        let errno = || rustix::io::Errno::from_raw_os_error(failure.errno);
         match failure.step {
-            Step::Exec => {
-                Error::Exec { program: self.spec.argv.first().map(Into::into).unwrap_or_default(), errno }
-            }
-            Step::Cwd => Error::Cwd { path: self.plan.cwd.clone(), errno },
+            Step::Exec => Error::Exec {
+                program: self.spec.argv.first().map(Into::into).unwrap_or_default(),
+                errno: errno(),
+            },
+            Step::Cwd => Error::Cwd { path: self.plan.cwd.clone(), errno: errno() },
             Step::Canary => Error::Canary {
                 what: canary::TRIES.get(failure.item as usize).map_or("something forbidden", |t| t.what),
             },

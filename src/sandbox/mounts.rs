@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use std::ffi::CString;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// Existing directories, one of which carries the new root until it is pivoted to. Nothing is ever made on the host.
 const BASES: [&str; 4] = ["/tmp", "/mnt", "/var", "/usr"];
@@ -90,8 +90,9 @@ impl Root {
     }
 
     fn skeleton(&self, plan: &Plan) -> Result<(), Errno> {
+        // Nobody else has made a name here yet, so none of these can lead elsewhere.
         for dir in ["dev", "dev/pts", "dev/shm", "proc", "tmp", "run"] {
-            self.make_dir(Path::new(dir))?;
+            rustix::fs::mkdirat(&self.0, dir, Mode::from_raw_mode(0o755))?;
         }
         self.make_dir(Path::new(env::HOME).strip_prefix("/").unwrap_or(Path::new("home/jess")))?;
         if plan.own_etc {
@@ -109,18 +110,18 @@ impl Root {
         Ok(())
     }
 
-    /// Makes the directory `path` and its parents. Symbolic links on the way are an error.
-    fn make_dir(&self, path: &Path) -> Result<(), Errno> {
-        let mut made = PathBuf::new();
-        for component in path.components() {
-            let Component::Normal(name) = component else { return Err(Errno::INVAL) };
-            let parent = self.open(&made)?;
-            match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => made.push(name),
-                Err(errno) => return Err(errno),
-            }
+    /// Makes the directory `path` and its parents where they are missing, and opens it. Symbolic links on the way are an
+    /// error.
+    fn make_dir(&self, path: &Path) -> Result<OwnedFd, Errno> {
+        match self.open(path) {
+            Err(Errno::NOENT) => {}
+            other => return other,
         }
-        Ok(())
+        let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else { return Err(Errno::INVAL) };
+        match rustix::fs::mkdirat(self.make_dir(parent)?, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => self.open(path),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Opens `path` below the root without following a link.
@@ -209,16 +210,14 @@ impl Root {
 
     fn make_place(&self, path: &Path, directory: bool) -> Result<(), Errno> {
         if directory {
-            return self.make_dir(path);
+            return self.make_dir(path).map(drop);
         }
         self.create(path, b"", 0o444).map(drop)
     }
 
     fn create(&self, path: &Path, content: &[u8], mode: u32) -> Result<OwnedFd, Errno> {
-        let parent = path.parent().unwrap_or(Path::new(""));
-        self.make_dir(parent)?;
+        let parent = self.make_dir(path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().ok_or(Errno::INVAL)?;
-        let parent = self.open(parent)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let fd = rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(mode & 0o777))?;
         let mut rest = content;
@@ -248,18 +247,15 @@ impl Root {
         if path.starts_with("etc")
             && let Some(name) = path.file_name()
         {
-            let parent = path.parent().unwrap_or(Path::new("etc"));
-            self.make_dir(parent)?;
-            let _ = rustix::fs::unlinkat(self.open(parent)?, name, AtFlags::empty());
+            let parent = self.make_dir(path.parent().unwrap_or(Path::new("etc")))?;
+            let _ = rustix::fs::unlinkat(parent, name, AtFlags::empty());
         }
         self.create(path, content, mode).map(drop)
     }
 
     fn link(&self, path: &Path, target: &Path) {
         let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else { return };
-        if self.make_dir(parent).is_ok()
-            && let Ok(parent) = self.open(parent)
-        {
+        if let Ok(parent) = self.make_dir(parent) {
             // Where something is already there, the name already means something inside.
             let _ = rustix::fs::symlinkat(target, parent, name);
         }

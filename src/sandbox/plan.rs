@@ -11,10 +11,11 @@ use super::env::HOME;
 use super::error::Error;
 use super::identity::Identity;
 use super::layer::{Layer, Weakened};
+use super::notify::{Scope, Witness};
 use super::protect::Protection;
 use super::scratch::Scratch;
 use super::seccomp;
-use super::spec::{Access, Content, Grant, Inject, Limits, Net, Spec};
+use super::spec::{Access, Content, Grant, Inject, Limits, Net, Spec, Watch};
 use super::sys::{self, CStrings};
 use super::terminal;
 use super::tier::Tier;
@@ -97,7 +98,7 @@ pub(super) struct Plan {
     pub landlock: Vec<(PathBuf, Rights)>,
     pub landlock_abi: u32,
     pub seccomp: Vec<libc::sock_filter>,
-    /// Tier `landlock`: the filter where another jess of this tier, around this one, is asked already.
+    /// The filter where another jess, around this one, is asked already.
     pub seccomp_alone: Vec<libc::sock_filter>,
     pub net: Net,
     /// Whether /proc shows processes only.
@@ -112,6 +113,10 @@ pub(super) struct Plan {
     pub notes: Vec<String>,
     /// Tier `landlock`: HOME and TMPDIR.
     pub scratch: Option<Scratch>,
+    /// Whether there are no rules for files.
+    pub no_file_rules: bool,
+    /// Where the run is watched: what it may use.
+    pub scope: Option<Scope>,
 }
 
 impl Plan {
@@ -124,6 +129,7 @@ impl Plan {
             unix_sockets: spec.surface.unix_sockets,
             ptrace: spec.surface.ptrace,
             guarded: false,
+            watched: spec.watch == Watch::Refusals,
             shared: None,
         };
         let mut plan = Plan {
@@ -145,7 +151,7 @@ impl Plan {
             landlock: Vec::new(),
             landlock_abi: sys::landlock_abi().min(spec.landlock_abi.unwrap_or(u32::MAX)),
             seccomp: seccomp::program(policy),
-            seccomp_alone: Vec::new(),
+            seccomp_alone: seccomp::program(seccomp::Policy { watched: false, ..policy }),
             net: spec.net.clone(),
             bare_proc: spec.surface.bare_proc,
             limits: spec.limits.clone(),
@@ -155,6 +161,8 @@ impl Plan {
             envp: CStrings::new(c_strings(spec.env.iter().map(assignment), "an environment variable")?),
             notes: Vec::new(),
             scratch: None,
+            no_file_rules: false,
+            scope: None,
         };
         plan.add_system();
         plan.add_user_name();
@@ -178,6 +186,9 @@ impl Plan {
             plan.landlock.push(("/dev/tty".into(), Rights::Terminal));
         }
         plan.guard()?;
+        if plan.policy.watched {
+            plan.scope = Some(Scope { own_root: true, ..plan.scope_of_rights() });
+        }
         plan.notes.append(&mut notes);
         Ok(plan)
     }
@@ -307,6 +318,8 @@ impl Plan {
                 self.guarded.push(path.clone());
             }
         }
+        // There can be one that is asked, and that is PID 1.
+        self.policy.watched = false;
         self.seccomp = seccomp::program(seccomp::Policy { guarded: true, ..self.policy });
         Ok(())
     }
@@ -323,6 +336,17 @@ impl Plan {
         for scratch in ["/tmp", "/run", "/dev/shm", HOME] {
             self.landlock.push((scratch.into(), Rights::Write));
         }
+    }
+
+    /// The witness of a run that is watched.
+    pub fn witness(&self) -> Option<Witness> {
+        let scope = self.scope.clone()?;
+        Some(Witness::new(seccomp::Plain::of(self.policy), scope))
+    }
+
+    /// What the rights that are planned now allow.
+    fn scope_of_rights(&self) -> Scope {
+        Scope { readable: self.readable(), writable: self.writable(), ..Scope::default() }
     }
 
     /// Real paths beneath which the command may write, for the supervisor of tier `landlock`.

@@ -1,6 +1,7 @@
 //! A run as a document: which layers held, how the command ended, what it used.
 
 use super::Sandbox;
+use super::denial::Denials;
 use super::error::Error;
 use super::landlock;
 use super::layer::Layer;
@@ -38,6 +39,10 @@ pub struct Report {
     pub rusage: Option<Usage>,
     /// The output streams, bytes.
     pub output: Option<Streams>,
+    /// What the command was refused, as far as the supervisor knows; absent if it did not start.
+    pub denials: Option<Denials>,
+    /// Arguments that name files which are not shown inside, where the command failed.
+    pub hints: Vec<String>,
 }
 
 /// One layer of the sandbox.
@@ -63,7 +68,7 @@ pub struct Termination {
     pub signal: Option<u8>,
     /// Whether the signal is one that dumps core.
     pub core: bool,
-    /// The limit whose signal ended the command: `cpu` or `file`. A command can send itself the same signal.
+    /// The limit whose signal ended the command: `cpu`, `file` or `memory`. A command can send itself the same signal.
     pub limit: Option<&'static str>,
 }
 
@@ -126,12 +131,18 @@ impl Report {
             duration_ms: sandbox.started.elapsed().as_secs_f64() * 1e3,
             rusage: None,
             output: None,
+            denials: None,
+            hints: Vec::new(),
         };
         match result {
             Ok(outcome) => {
                 report.exit = outcome.ending.exit().code();
                 report.duration_ms = outcome.duration.as_secs_f64() * 1e3;
-                report.termination = Some(termination(outcome.ending));
+                report.termination = Some(termination(outcome.ending, outcome.out_of_memory));
+                report.denials = Some(outcome.denials.clone());
+                if report.exit != 0 && outcome.denials.is_empty() {
+                    report.hints = sandbox.hints();
+                }
                 report.rusage = Some(usage(&outcome.usage));
                 report.output =
                     Some(Streams { stdout: (&outcome.stdout).into(), stderr: (&outcome.stderr).into() });
@@ -155,6 +166,8 @@ impl Report {
             duration_ms: 0.0,
             rusage: None,
             output: None,
+            denials: None,
+            hints: Vec::new(),
         };
         report.fail(error);
         report
@@ -179,6 +192,9 @@ fn layers(sandbox: &Sandbox) -> Vec<LayerReport> {
                     lost.chain(open).collect()
                 }
                 Layer::Mounts if plan.tier == Tier::Full => plan.notes.clone(),
+                Layer::Limits => {
+                    sandbox.unheld.iter().filter(|why| *why != super::UNWATCHED).cloned().collect()
+                }
                 _ => Vec::new(),
             };
             let needs_namespaces = matches!(
@@ -204,7 +220,7 @@ fn layers(sandbox: &Sandbox) -> Vec<LayerReport> {
         .collect()
 }
 
-fn termination(ending: Ending) -> Termination {
+fn termination(ending: Ending, out_of_memory: bool) -> Termination {
     let (kind, code, signal, core) = match ending {
         Ending::Exited(code) => ("exit", Some(code), None, false),
         Ending::Signalled { signal, core } => ("signal", None, Some(signal), core),
@@ -214,6 +230,9 @@ fn termination(ending: Ending) -> Termination {
     let limit = match ending {
         Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGXCPU => Some("cpu"),
         Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGXFSZ => Some("file"),
+        Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGKILL && out_of_memory => {
+            Some("memory")
+        }
         _ => None,
     };
     Termination { kind, code, signal, core, limit }

@@ -118,6 +118,10 @@ pub struct Limits {
     pub open_files: Option<u64>,
     /// Address space of each process, bytes (RLIMIT_AS). Default none: sanitisers and JIT compilers reserve terabytes.
     pub address_space: Option<u64>,
+    /// Memory of all processes together, bytes (memory.max of a control group). Default none.
+    pub memory_bytes: Option<u64>,
+    /// Processor time of all processes together, in hundredths of a processor (cpu.max of a control group). Default none.
+    pub cpu_percent: Option<u32>,
     /// Size of each scratch file system (/tmp, /run, /dev/shm, HOME), bytes. Default 2 GiB; memory is used as it is written.
     pub scratch_bytes: u64,
     /// Output passed on for each stream, bytes; what comes after is read, counted and dropped. Default 64 MiB.
@@ -132,6 +136,8 @@ impl Default for Limits {
             processes: Some(1024),
             open_files: Some(4096),
             address_space: None,
+            memory_bytes: None,
+            cpu_percent: None,
             scratch_bytes: 2 << 30,
             output_bytes: 64 << 20,
         }
@@ -167,6 +173,8 @@ pub struct Spec {
     /// No isolation: the command can do whatever the caller can. Its environment, its limits and the end of all its
     /// processes at the end remain.
     pub unconfined: bool,
+    /// No file rules: the command can use every file that the caller can. The tier is `landlock`.
+    pub host_files: bool,
     /// What of the kernel is open beyond the usual.
     pub surface: Surface,
     /// The network.
@@ -189,8 +197,24 @@ pub struct Spec {
     pub tier: Option<Tier>,
     /// Tier `landlock`: where the command may connect to besides its own listeners. `None`: what `net` says.
     pub connect: Option<Arc<dyn ConnectPolicy>>,
+    /// What is written down of the run.
+    pub watch: Watch,
+    /// The control group below which the run's own is made, where a limit needs one. `None`: the nearest delegated one.
+    pub cgroup: Option<PathBuf>,
     /// Acts as if the kernel had no newer Landlock ABI than this, to try what an older kernel gives.
     pub landlock_abi: Option<u32>,
+}
+
+/// How closely a run is watched. Each call with a path then waits for the supervisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Watch {
+    /// Only what the supervisor decides anyway.
+    #[default]
+    Decisions,
+    /// Every refusal, with its path ([`super::Outcome::denials`]).
+    Refusals,
+    /// Every use of a path ([`super::Outcome::used`]). No file rule is enforced, and the tier is `landlock`.
+    Uses,
 }
 
 impl Default for Spec {
@@ -202,6 +226,7 @@ impl Default for Spec {
             grants: Vec::new(),
             deny: Vec::new(),
             unconfined: false,
+            host_files: false,
             surface: Surface::default(),
             inject: Vec::new(),
             net: Net::default(),
@@ -214,6 +239,8 @@ impl Default for Spec {
             require: Tier::Full,
             tier: None,
             connect: None,
+            watch: Watch::default(),
+            cgroup: None,
             landlock_abi: None,
         }
     }

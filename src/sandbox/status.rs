@@ -73,10 +73,12 @@ pub enum Step {
     Exec,
     /// Handing the supervisor its end of the filter.
     Notify,
+    /// Joining the control group.
+    Group,
 }
 
 impl Step {
-    const ALL: [Step; 31] = [
+    const ALL: [Step; 32] = [
         Step::Supervisor,
         Step::IdMap,
         Step::SetIds,
@@ -108,6 +110,7 @@ impl Step {
         Step::Canary,
         Step::Exec,
         Step::Notify,
+        Step::Group,
     ];
 
     /// What was being done, for an error message.
@@ -144,6 +147,7 @@ impl Step {
             Step::Canary => "checking that forbidden things fail",
             Step::Exec => "executing the program",
             Step::Notify => "handing the supervisor its end of the filter",
+            Step::Group => "joining the control group",
         }
     }
 

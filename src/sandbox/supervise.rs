@@ -1,6 +1,8 @@
 //! Outside, while the command runs: streams, the time limit, signals, and how it ended.
 
+use super::denial::{Denials, Kind};
 use super::error::Error;
+use super::notify::Used;
 use super::spec::{Output, Stdin};
 use super::status::Record;
 use super::terminal::Operator;
@@ -81,6 +83,12 @@ pub struct Outcome {
     pub stdout: Stream,
     /// Standard error.
     pub stderr: Stream,
+    /// What the command was refused, as far as the supervisor knows.
+    pub denials: Denials,
+    /// What it used, with [`super::Watch::Uses`].
+    pub used: Option<Used>,
+    /// Whether the kernel killed something inside for want of memory.
+    pub out_of_memory: bool,
 }
 
 impl Sandbox {
@@ -104,6 +112,7 @@ impl Sandbox {
         let mut stop =
             Stop::new(self.spec.timeout.map(|t| self.started + t), self.spec.grace.unwrap_or(GRACE));
         let mut slim = false;
+        let mut evidence = Evidence::default();
         loop {
             let mut waits = Waits::default();
             let ended = waits.add(self.pidfd.as_fd(), PollFlags::IN);
@@ -146,7 +155,7 @@ impl Sandbox {
             }
             if unheard {
                 // Nobody is left who could ask.
-                self.supervisor = None;
+                evidence.take(self.supervisor.take());
             }
             for (stream, index) in streams.iter_mut().zip(copies) {
                 if is_ready(index) {
@@ -190,8 +199,19 @@ impl Sandbox {
             stream.finish();
         }
         let ending = self.ending(&stop)?;
+        evidence.take(self.supervisor.take());
+        let Evidence { mut denials, used } = evidence;
+        let (killed, refused) = self.group.as_ref().map_or((0, 0), super::cgroup::Group::events);
+        let limits = &self.spec.limits;
+        if let (1.., Some(bytes)) = (killed, limits.memory_bytes) {
+            denials.note(Kind::Limit, format!("{bytes} bytes of memory"), Some("--max-memory".into()));
+        }
+        if let (1.., Some(processes)) = (refused, limits.processes) {
+            denials.note(Kind::Limit, format!("{processes} processes"), Some("--max-processes".into()));
+        }
         let [stdout, stderr] = streams.map(|s| s.stream);
-        Ok(Outcome { ending, duration: self.started.elapsed(), usage, stdout, stderr })
+        let duration = self.started.elapsed();
+        Ok(Outcome { ending, duration, usage, stdout, stderr, denials, used, out_of_memory: killed > 0 })
     }
 
     /// The command was stopped at its terminal: so is jess, with its process group, until the operator goes on.
@@ -250,6 +270,22 @@ impl Sandbox {
             (Some(Record::Signalled { signal, core }), _) => Ok(Ending::Signalled { signal, core }),
             (None, Reason::Told(signal)) => Ok(Ending::Stopped(signal as u8)),
             (None, Reason::None) => Err(Error::Vanished),
+        }
+    }
+}
+
+/// What the supervisor of calls knows at the end.
+#[derive(Default)]
+struct Evidence {
+    denials: Denials,
+    used: Option<Used>,
+}
+
+impl Evidence {
+    fn take(&mut self, supervisor: Option<notify::Supervisor>) {
+        if let Some(supervisor) = supervisor {
+            self.denials = supervisor.denials().clone();
+            self.used = supervisor.used().cloned();
         }
     }
 }

@@ -433,6 +433,12 @@ pub fn release_image() {
     unsafe { libc::dl_iterate_phdr(Some(each), ptr::null_mut()) };
 }
 
+/// Closes a descriptor of a copy of this process that never returns to its owner.
+pub fn close_here(fd: BorrowedFd<'_>) {
+    // SAFETY: only forked processes that end by `exit_now` call this, so the owner's drop never runs in them.
+    unsafe { libc::close(fd.as_raw_fd()) };
+}
+
 /// Marks every descriptor from `first` on close-on-exec.
 pub fn close_on_exec_from(first: RawFd) -> Result<(), Errno> {
     const CLOSE_RANGE_CLOEXEC: c_int = 4;

@@ -5,8 +5,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(missing_docs)]
 
+mod denials;
 mod doctor;
+mod group;
 mod guards;
+mod many;
+mod observe;
 mod paths;
 mod process;
 mod profiles;

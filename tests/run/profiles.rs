@@ -92,3 +92,24 @@ fn profile_strict_shows_processes_alone_and_gives_no_input() {
     assert_eq!(world.jess(&["--profile", "strict"], script).ok(), "process\n1024");
     assert_eq!(world.jess::<&str>(&[], script).ok(), "machine\nprocess\n4096", "control");
 }
+
+#[test]
+fn profile_network_only_closes_the_network_and_processes_but_no_files() {
+    let world = World::new();
+    let outside = world.file("outside", "readable");
+    let script = format!(
+        "cat {0}; echo changed > {0}; echo $HOME; python3 - <<'E'\nimport os, socket\n\
+         for f in (lambda: socket.create_connection(('192.0.2.7', 1), 2), lambda: socket.socket(socket.AF_UNIX),\n\
+         \x20         lambda: os.kill(os.getppid(), 0), lambda: os.kill({1}, 0)):\n\
+         \x20   try:\n        f(); print('done')\n    except OSError as e: print(e.errno)\nE",
+        outside.display(),
+        std::process::id()
+    );
+    let ran = world.jess(&["--profile", "network-only"], &script);
+    let home = std::env::var("HOME").unwrap_or_else(|_| "/".into());
+    assert_eq!(ran.ok(), format!("readable{home}\n13\n97\ndone\n1"), "{ran:?}");
+    assert_eq!(world.read("outside"), "changed\n");
+    assert!(ran.stderr.contains("no file rules"), "{ran:?}");
+    assert_ne!(world.jess::<&str>(&[], &script).stdout.lines().next(), Some("changed"), "control");
+    assert_eq!(world.jess(&["--profile", "network-only", "--require", "full"], "true").code, Some(3));
+}

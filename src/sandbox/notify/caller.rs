@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Longest path, with its end (PATH_MAX).
-const PATH_BYTES: usize = 4096;
+pub const PATH_BYTES: usize = 4096;
 
 /// Bytes that are read of another process at once: a read never crosses a page that may be missing.
 const PAGE: u64 = 4096;

@@ -3,6 +3,7 @@
 
 use super::caller::{Caller, Object};
 use super::{Context, without_capabilities};
+use crate::sandbox::denial::Kind;
 use crate::sandbox::seccomp::calls;
 use crate::sandbox::sys::notify as sys;
 use rustix::fd::AsFd;
@@ -20,10 +21,11 @@ const AT_SYMLINK_NOFOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
 const AT_FDCWD: i32 = libc::AT_FDCWD;
 
 /// The calls that change a file's metadata.
-pub fn change(caller: &Caller<'_>, context: &Context<'_>) -> Result<i64, Errno> {
+pub fn change(caller: &Caller<'_>, context: &mut Context<'_>) -> Result<i64, Errno> {
     let is = |call: calls::Call| call.is(caller.call.number);
     let object = target(caller, &is)?;
     if !context.is_writable(&object.path) {
+        context.denials.path(Kind::Metadata, &object.path);
         return Err(Errno::PERM);
     }
     let change = prepare(caller, &is)?;

@@ -13,10 +13,12 @@ mod policy;
 pub(super) mod processes;
 mod shm;
 mod unix;
+mod witness;
 
 pub use policy::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 
-use super::seccomp::calls;
+use super::denial::{Denials, Kind};
+use super::seccomp::{Ruling, calls};
 use super::sys::notify as sys;
 use caller::Caller;
 use network::Network;
@@ -27,6 +29,7 @@ use rustix::thread::CapabilitySet;
 use shm::Shm;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub(super) use witness::{Scope, Used, Witness};
 
 /// Where notifications arrive.
 pub(super) struct Listener(OwnedFd);
@@ -58,6 +61,7 @@ struct Context<'a> {
     writable: &'a [PathBuf],
     readable: &'a [PathBuf],
     population: &'a mut Population,
+    denials: &'a mut Denials,
     /// The housekeeper: all of the run's processes descend from it.
     house: i32,
 }
@@ -96,6 +100,14 @@ pub(super) struct Rules {
 /// The supervisor of one run.
 pub(super) struct Supervisor {
     listener: Listener,
+    /// Tier `landlock`: what decisions depend on.
+    decider: Option<Decider>,
+    /// Where the run is watched.
+    witness: Option<Witness>,
+    denials: Denials,
+}
+
+struct Decider {
     writable: Vec<PathBuf>,
     readable: Vec<PathBuf>,
     population: Population,
@@ -105,17 +117,27 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    pub fn new(listener: OwnedFd, rules: Rules, house: i32) -> Supervisor {
-        sys::wake_synchronously(listener.as_fd());
-        Supervisor {
-            listener: Listener(listener),
+    /// One that decides, in tier `landlock`, by `rules`; `house` is the housekeeper.
+    pub fn new(listener: OwnedFd, rules: Rules, house: i32, witness: Option<Witness>) -> Supervisor {
+        let decider = Decider {
             writable: rules.writable,
             readable: rules.readable,
             population: Population::new(rules.processes),
             network: Network::new(rules.connect, rules.vouched),
             shm: Shm::new(rules.scratch),
             house,
-        }
+        };
+        Supervisor::with(listener, Some(decider), witness)
+    }
+
+    /// One that watches and decides nothing.
+    pub fn watching(listener: OwnedFd, witness: Witness) -> Supervisor {
+        Supervisor::with(listener, None, Some(witness))
+    }
+
+    fn with(listener: OwnedFd, decider: Option<Decider>, witness: Option<Witness>) -> Supervisor {
+        sys::wake_synchronously(listener.as_fd());
+        Supervisor { listener: Listener(listener), decider, witness, denials: Denials::default() }
     }
 
     /// Becomes readable when a call waits.
@@ -123,14 +145,26 @@ impl Supervisor {
         self.listener.0.as_fd()
     }
 
+    /// What was refused until now.
+    pub fn denials(&self) -> &Denials {
+        &self.denials
+    }
+
+    /// What was used until now, if the run is watched.
+    pub fn used(&self) -> Option<&Used> {
+        self.witness.as_ref().map(Witness::used)
+    }
+
     /// Become writable when a connection is made or failed; answered by [`Supervisor::connected`].
     pub fn under_way(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.network.under_way()
+        self.decider.iter().flat_map(|decider| decider.network.under_way())
     }
 
     /// Answers for the connection at `index` of [`Supervisor::under_way`].
     pub fn connected(&mut self, index: usize) {
-        self.network.finish(&self.listener, index);
+        if let Some(decider) = &mut self.decider {
+            decider.network.finish(&self.listener, index);
+        }
     }
 
     /// Answers one call.
@@ -138,7 +172,7 @@ impl Supervisor {
         // A caller that was killed meanwhile leaves nothing to answer.
         let Ok(call) = sys::receive(self.listener.0.as_fd()) else { return };
         let id = call.id;
-        match self.decide(call) {
+        match self.answer(call) {
             Answer::Return(result) => self.listener.answer(id, result),
             Answer::Proceed => sys::proceed(self.listener.0.as_fd(), id),
             Answer::Descriptor { fd, cloexec } => {
@@ -150,12 +184,52 @@ impl Supervisor {
         }
     }
 
-    fn decide(&mut self, call: sys::Notification) -> Answer {
+    fn answer(&mut self, call: sys::Notification) -> Answer {
         let caller = Caller { listener: &self.listener, call };
+        if let Some(witness) = &mut self.witness {
+            let ruling = witness.rule(&caller);
+            match (witness.has_begun(&caller), ruling) {
+                (true, Ruling::Allow | Ruling::Ask) => witness.see(&caller, &mut self.denials),
+                (true, Ruling::Refuse(_)) => refused(&caller, &mut self.denials),
+                (false, _) => {}
+            }
+            match ruling {
+                Ruling::Allow => return Answer::Proceed,
+                Ruling::Refuse(errno) => return Answer::Return(Err(errno)),
+                Ruling::Ask => {}
+            }
+        }
+        match &mut self.decider {
+            Some(decider) => decider.decide(&caller, &mut self.denials),
+            None => Answer::Return(Err(Errno::PERM)),
+        }
+    }
+}
+
+/// Notes a call that the filter refuses.
+fn refused(caller: &Caller<'_>, denials: &mut Denials) {
+    let number = caller.call.number;
+    let is = |call: calls::Call| call.is(number);
+    if is(calls::socket) || is(calls::socketpair) {
+        let (item, flag) = match caller.int(0) {
+            libc::AF_UNIX => ("a socket of AF_UNIX".to_owned(), Some("--unix-sockets".to_owned())),
+            libc::AF_INET | libc::AF_INET6 => ("a socket of another type than TCP's".to_owned(), None),
+            family => (format!("a socket of family {family}"), None),
+        };
+        return denials.note(Kind::Socket, item, flag);
+    }
+    let flag = [calls::ptrace, calls::process_vm_readv, calls::process_vm_writev].into_iter().any(is);
+    let name = calls::ALL.iter().find(|call| call.is(number)).map_or("another one", |call| call.name);
+    denials.note(Kind::Call, name.to_owned(), flag.then(|| "--ptrace".to_owned()));
+}
+
+impl Decider {
+    fn decide(&mut self, caller: &Caller<'_>, denials: &mut Denials) -> Answer {
         let mut context = Context {
             writable: &self.writable,
             readable: &self.readable,
             population: &mut self.population,
+            denials,
             house: self.house,
         };
         let is = |call: calls::Call| call.is(caller.call.number);
@@ -163,39 +237,39 @@ impl Supervisor {
             return processes::start(&mut context);
         }
         if [calls::open, calls::openat].into_iter().any(is) {
-            return self.shm.open(&caller);
+            return self.shm.open(caller);
         }
         if [calls::unlink, calls::unlinkat].into_iter().any(is) {
-            return self.shm.unlink(&caller);
+            return self.shm.unlink(caller);
         }
         if [calls::link, calls::linkat].into_iter().any(is) {
-            return self.shm.link(&caller);
+            return self.shm.link(caller);
         }
         if is(calls::ioctl) {
-            return shm::terminal_peer(&caller);
+            return shm::terminal_peer(caller);
         }
         if is(calls::connect) {
-            return self.network.connect(&caller);
+            return self.network.connect(caller, context.denials);
         }
         if is(calls::bind) {
-            return Answer::Return(self.network.bind(&caller, &context));
+            return Answer::Return(self.network.bind(caller, &context));
         }
         if is(calls::listen) {
-            return Answer::Return(self.network.listen(&caller));
+            return Answer::Return(self.network.listen(caller));
         }
         if is(calls::inotify_add_watch) {
-            return Answer::Return(metadata::watch(&caller, &context));
+            return Answer::Return(metadata::watch(caller, &context));
         }
-        if let Some(argument) = super::seccomp::process_argument(call.number) {
-            return processes::on_process(&caller, &context, argument);
+        if let Some(argument) = super::seccomp::process_argument(caller.call.number) {
+            return processes::on_process(caller, &context, argument);
         }
         if is(calls::pidfd_send_signal) {
-            return Answer::Return(processes::signal_by_descriptor(&caller));
+            return Answer::Return(processes::signal_by_descriptor(caller));
         }
-        if super::seccomp::is_signal(call.number) {
-            return processes::signal(&caller, &context);
+        if super::seccomp::is_signal(caller.call.number) {
+            return processes::signal(caller, &context);
         }
-        Answer::Return(metadata::change(&caller, &context))
+        Answer::Return(metadata::change(caller, &mut context))
     }
 }
 

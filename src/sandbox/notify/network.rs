@@ -7,6 +7,7 @@ use super::caller::Caller;
 use super::policy::{ConnectPolicy, Peer, Verdict, Vouched, canonical};
 use super::unix::{self, UnixSockets};
 use super::{Answer, Context};
+use crate::sandbox::denial::{Denials, Kind};
 use crate::sandbox::sys::notify as sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -83,8 +84,8 @@ impl Network {
     }
 
     /// connect(2).
-    pub fn connect(&mut self, caller: &Caller<'_>) -> Answer {
-        match self.try_connect(caller) {
+    pub fn connect(&mut self, caller: &Caller<'_>, denials: &mut Denials) -> Answer {
+        match self.try_connect(caller, denials) {
             Ok(Some(())) => Answer::Return(Ok(0)),
             Ok(None) => Answer::Later,
             Err(errno) => Answer::Return(Err(errno)),
@@ -92,13 +93,18 @@ impl Network {
     }
 
     /// `None`: it goes on in the background.
-    fn try_connect(&mut self, caller: &Caller<'_>) -> Result<Option<()>, Errno> {
+    fn try_connect(&mut self, caller: &Caller<'_>, denials: &mut Denials) -> Result<Option<()>, Errno> {
         let given = address(caller)?;
         let socket = caller.descriptor(caller.int(0))?;
         let family = family(&socket)?;
         let wanted = match given {
             Given::Unix(path) if family == AddressFamily::UNIX => {
-                return self.start(&socket, &self.unix.address_of(caller, &path)?).map(Some);
+                let address = self.unix.address_of(caller, &path).inspect_err(|errno| {
+                    if *errno == Errno::ACCESS {
+                        denials.note(Kind::Connect, crate::sanitise::path(&path).to_string(), None);
+                    }
+                });
+                return self.start(&socket, &address?).map(Some);
             }
             Given::Unix(_) => return Err(Errno::AFNOSUPPORT),
             Given::Unspecified => {
@@ -113,7 +119,10 @@ impl Network {
             match self.policy.judge(Peer::Tcp(wanted)) {
                 Verdict::Allow => (wanted, true),
                 Verdict::Redirect(to) => (to, true),
-                Verdict::Refuse => return Err(Errno::ACCESS),
+                Verdict::Refuse => {
+                    denials.connect(wanted);
+                    return Err(Errno::ACCESS);
+                }
             }
         };
         let vouched_for =
@@ -231,6 +240,14 @@ fn listeners(table: &str, port: u16) -> impl Iterator<Item = u64> {
         let (_, own) = local.rsplit_once(':')?;
         (state == LISTENING && u16::from_str_radix(own, 16) == Ok(port)).then(|| inode.parse().ok())?
     })
+}
+
+/// The TCP or UDP address that a connection goes to.
+pub fn peer(caller: &Caller<'_>) -> Option<SocketAddr> {
+    match address(caller) {
+        Ok(Given::Inet(to)) => Some(to),
+        _ => None,
+    }
 }
 
 /// The address argument of connect and bind, copied once.

@@ -2,6 +2,7 @@
 
 use super::caller::Caller;
 use super::{Answer, Context};
+use crate::sandbox::denial::Kind;
 use crate::sandbox::seccomp::calls;
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -114,7 +115,11 @@ impl Population {
 
 /// A new process or thread. The kernel carries it out: nothing was decided from memory.
 pub(super) fn start(context: &mut Context<'_>) -> Answer {
-    if context.population.admits(context.house) { Answer::Proceed } else { Answer::Return(Err(Errno::AGAIN)) }
+    if context.population.admits(context.house) {
+        return Answer::Proceed;
+    }
+    context.denials.note(Kind::Limit, "the allowed processes".to_owned(), Some("--max-processes".to_owned()));
+    Answer::Return(Err(Errno::AGAIN))
 }
 
 /// A call that names a process by number: one of the run's own, or it does not exist.

@@ -5,10 +5,11 @@ use crate::sandbox::env;
 use crate::sandbox::error::Error;
 use crate::sandbox::identity::Identity;
 use crate::sandbox::layer::Weakened;
+use crate::sandbox::notify::Scope;
 use crate::sandbox::protect::Protection;
 use crate::sandbox::scratch::Scratch;
 use crate::sandbox::seccomp::{self, Shared};
-use crate::sandbox::spec::{Access, Spec};
+use crate::sandbox::spec::{Access, Spec, Watch};
 use crate::sandbox::sys::{self, CStrings};
 use crate::sandbox::terminal;
 use crate::sandbox::tier::Tier;
@@ -77,16 +78,15 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         Scratch::create(&base).map_err(|errno| Error::Scratch { path: base, reason: errno.into() })?;
     landlock.push((scratch.path().to_path_buf(), Rights::Write));
     let environment = with_scratch(&spec.env, &scratch);
-    let filter = |supervised| {
-        seccomp::program(seccomp::Policy {
-            unix_sockets: spec.surface.unix_sockets,
-            ptrace: spec.surface.ptrace,
-            guarded: false,
-            shared: Some(Shared { supervised, landlock_abi }),
-        })
+    let policy = |supervised| seccomp::Policy {
+        unix_sockets: spec.surface.unix_sockets,
+        ptrace: spec.surface.ptrace,
+        guarded: false,
+        watched: supervised && spec.watch != Watch::Decisions,
+        shared: Some(Shared { supervised, landlock_abi }),
     };
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    Ok(Plan {
+    let mut plan = Plan {
         tier: Tier::Landlock,
         weakened,
         identity: Identity { inside: (uid, gid), outside: (uid, gid), switched: false },
@@ -100,12 +100,12 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         protection: Protection::default(),
         guarded: Vec::new(),
         tty: spec.tty.then(terminal::Settings::of_operator),
-        policy: seccomp::Policy::default(),
+        policy: policy(true),
         bare_proc: false,
         landlock,
         landlock_abi,
-        seccomp: filter(true),
-        seccomp_alone: filter(false),
+        seccomp: seccomp::program(policy(true)),
+        seccomp_alone: seccomp::program(policy(false)),
         net: spec.net.clone(),
         limits: spec.limits.clone(),
         cwd: spec.cwd.clone().unwrap_or_else(|| scratch.home()),
@@ -114,7 +114,71 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         envp: CStrings::new(c_strings(environment.iter().map(assignment), "an environment variable")?),
         notes: if spec.unconfined { Vec::new() } else { notes(uid) },
         scratch: Some(scratch),
-    })
+        no_file_rules: spec.host_files || spec.watch == Watch::Uses,
+        scope: None,
+    };
+    if plan.policy.watched {
+        let observing = spec.watch == Watch::Uses;
+        plan.scope = Some(Scope { observing, ..plan.scope_of_rights() });
+    }
+    if plan.no_file_rules {
+        plan.landlock.extend(everything());
+        plan.notes.push("no file rules: the command can use every file that jess's caller can".into());
+    }
+    Ok(plan)
+}
+
+/// File systems that speak for the kernel or for devices, wherever they are mounted.
+const KERNEL_S: [&str; 14] = [
+    "proc",
+    "sysfs",
+    "devtmpfs",
+    "devpts",
+    "cgroup",
+    "cgroup2",
+    "securityfs",
+    "debugfs",
+    "tracefs",
+    "bpf",
+    "configfs",
+    "efivarfs",
+    "pstore",
+    "mqueue",
+];
+
+/// Every file of the host, but for what belongs to processes, devices and the kernel.
+fn everything() -> Vec<(PathBuf, Rights)> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mut kept: Vec<PathBuf> = ["/proc", "/sys", "/dev"].map(PathBuf::from).into();
+    kept.extend(mounts.lines().filter_map(kernel_s_mount));
+    let mut rights = Vec::new();
+    open_around(Path::new("/"), &kept, &mut rights);
+    rights
+}
+
+/// The mount point of a line of mountinfo, if its file system is the kernel's.
+fn kernel_s_mount(line: &str) -> Option<PathBuf> {
+    let (place, kind) = line.split_once(" - ")?;
+    let kernel_s = kind.split(' ').next().is_some_and(|kind| KERNEL_S.contains(&kind));
+    let escaped = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    let place = place.split(' ').nth(4)?.to_owned();
+    let place = escaped.iter().fold(place, |place, (code, meant)| place.replace(code, meant));
+    kernel_s.then(|| place.into())
+}
+
+/// Opens what is in `dir`, which is on the way to something that is kept, but for what is kept.
+fn open_around(dir: &Path, kept: &[PathBuf], rights: &mut Vec<(PathBuf, Rights)>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|t| t.is_symlink()) || kept.contains(&path) {
+            continue;
+        }
+        if kept.iter().any(|kept| kept.starts_with(&path)) {
+            open_around(&path, kept, rights);
+        } else {
+            rights.push((path, Rights::Write));
+        }
+    }
 }
 
 /// Whether `path` is a device node: what its ioctls do is nobody's to decide here.
@@ -247,6 +311,24 @@ mod tests {
             assert!(!read.contains(&at(closed)), "{closed}: {read:?}");
         }
         assert!(!read.contains(&dir.path().to_path_buf()));
+    }
+
+    #[test]
+    fn what_is_the_kernel_s_stays_closed_wherever_it_is_mounted() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        for name in ["plain", "chroot/proc/1", "chroot/etc"] {
+            std::fs::create_dir_all(base.join(name)).unwrap();
+        }
+        let line = format!("9 8 0:5 / {}/chroot/proc rw - proc proc rw", base.display());
+        let kept = [kernel_s_mount(&line).unwrap()];
+        assert_eq!(kernel_s_mount("9 8 0:5 / /home rw - ext4 /dev/sda rw"), None);
+        assert_eq!(kernel_s_mount("9 8 0:5 / /a\\040b rw - sysfs s rw"), Some("/a b".into()));
+        let mut rights = Vec::new();
+        open_around(&base, &kept, &mut rights);
+        let mut paths: Vec<_> = rights.into_iter().map(|(path, _)| path).collect();
+        paths.sort();
+        assert_eq!(paths, [base.join("chroot/etc"), base.join("plain")]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub struct Builtin {
 }
 
 /// All of them, the default first.
-pub const BUILTIN: [Builtin; 5] = [
+pub const BUILTIN: [Builtin; 6] = [
     Builtin { name: "full", summary: "every layer, the usual limits (the default)", text: "" },
     Builtin {
         name: "strict",
@@ -37,6 +37,11 @@ pub const BUILTIN: [Builtin; 5] = [
         name: "debug",
         summary: "as full, and the command may trace its own processes (gdb, strace)",
         text: "extends = 'full'\nptrace = true\n",
+    },
+    Builtin {
+        name: "network-only",
+        summary: "your own files and home as they are; the network, other processes and the kernel's surface closed",
+        text: "extends = 'full'\nhost-files = true\n",
     },
     Builtin {
         name: "none",

@@ -16,9 +16,9 @@ mod value;
 
 pub use builtin::{BUILTIN, Builtin};
 pub use load::{DEPTH_AT_MOST, Error, FILE_AT_MOST, Found, LoadedProfile, load};
-pub use value::{Bound, OneOrMany, Seconds, Size};
+pub use value::{Bound, Cpus, OneOrMany, Seconds, Size};
 
-use super::spec::{Access, Grant, Limits, Spec, Stdin, Surface};
+use super::spec::{Access, Grant, Limits, Spec, Stdin, Surface, Watch};
 use super::{Tier, env, toolchain};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -86,12 +86,21 @@ pub struct Profile {
     /// Whether the command runs without isolation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unconfined: Option<bool>,
+    /// Whether the command can use every file that the caller can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_files: Option<bool>,
     /// The weakest tier that will do; `landlock` if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require: Option<Tier>,
     /// This tier and no other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
+    /// Whether every refusal is watched for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<bool>,
+    /// The control group below which the run's own is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<PathBuf>,
     /// The newest Landlock ABI that is used, for tests.
     #[serde(skip)]
     pub landlock_abi: Option<u32>,
@@ -139,6 +148,12 @@ pub struct LimitSettings {
     /// [`Limits::address_space`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address_space: Option<Bound<Size>>,
+    /// [`Limits::memory_bytes`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Bound<Size>>,
+    /// [`Limits::cpu_percent`], in processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Bound<Cpus>>,
     /// [`Limits::scratch_bytes`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scratch: Option<Size>,
@@ -159,6 +174,8 @@ impl LimitSettings {
             processes: self.processes.or(below.processes),
             open_files: self.open_files.or(below.open_files),
             address_space: self.address_space.or(below.address_space),
+            memory: self.memory.or(below.memory),
+            cpus: self.cpus.or(below.cpus),
             scratch: self.scratch.or(below.scratch),
             output: self.output.or(below.output),
         }
@@ -181,6 +198,12 @@ impl LimitSettings {
         }
         if let Some(bound) = &self.address_space {
             limits.address_space = bound.as_ref().map(size);
+        }
+        if let Some(bound) = &self.memory {
+            limits.memory_bytes = bound.as_ref().map(size);
+        }
+        if let Some(bound) = &self.cpus {
+            limits.cpu_percent = bound.as_ref().map(|cpus| cpus.percent);
         }
         if let Some(size) = self.scratch {
             limits.scratch_bytes = size.0;
@@ -218,8 +241,11 @@ impl Profile {
             ptrace: self.ptrace.or(below.ptrace),
             bare_proc: self.bare_proc.or(below.bare_proc),
             unconfined: self.unconfined.or(below.unconfined),
+            host_files: self.host_files.or(below.host_files),
             require: self.require.or(below.require),
             tier: self.tier.or(below.tier),
+            explain: self.explain.or(below.explain),
+            cgroup: self.cgroup.or(below.cgroup),
             landlock_abi: self.landlock_abi.or(below.landlock_abi),
             limits: self.limits.over(below.limits),
         }
@@ -243,7 +269,7 @@ impl Profile {
         for list in [&mut self.ro, &mut self.rw, &mut self.ro_try, &mut self.rw_try, &mut self.deny] {
             list.iter_mut().for_each(place);
         }
-        for path in [&mut self.cwd, &mut self.report].into_iter().flatten() {
+        for path in [&mut self.cwd, &mut self.report, &mut self.cgroup].into_iter().flatten() {
             place(path);
         }
     }
@@ -258,7 +284,11 @@ impl Profile {
         if unconfined && (self.require.is_some() || self.tier.is_some()) {
             return Err(super::Error::Contradiction);
         }
+        let host_files = self.host_files.unwrap_or(false);
         let mut env = env::base_of_process();
+        if let (true, Some(home)) = (host_files, std::env::var_os("HOME")) {
+            env::set(&mut env, "HOME", home);
+        }
         let mut grants = Vec::new();
         for found in toolchain::find(self.tools.as_ref())? {
             found.apply(&mut grants, &mut env);
@@ -277,7 +307,9 @@ impl Profile {
         }
         let cwd = match &self.cwd {
             Some(dir) => Some(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
-            None => here.filter(|dir| unconfined || is_inside(dir, &grants)).map(Path::to_path_buf),
+            None => {
+                here.filter(|dir| unconfined || host_files || is_inside(dir, &grants)).map(Path::to_path_buf)
+            }
         };
         Ok(Spec {
             argv,
@@ -286,6 +318,7 @@ impl Profile {
             grants,
             deny: self.deny.clone(),
             unconfined,
+            host_files,
             surface: Surface {
                 unix_sockets: self.unix_sockets.unwrap_or(false),
                 ptrace: self.ptrace.unwrap_or(false),
@@ -301,6 +334,8 @@ impl Profile {
             grace: self.grace.map(|s| s.0),
             require: self.require.unwrap_or(Tier::Landlock),
             tier: self.tier,
+            watch: if self.explain == Some(true) { Watch::Refusals } else { Watch::Decisions },
+            cgroup: self.cgroup.clone(),
             landlock_abi: self.landlock_abi,
             ..Spec::default()
         })

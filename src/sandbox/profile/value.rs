@@ -69,6 +69,38 @@ impl Serialize for Seconds {
     }
 }
 
+/// A share of processor time, in processors: 0.01 to 10,000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cpus {
+    /// In hundredths of a processor.
+    pub percent: u32,
+}
+
+impl Cpus {
+    fn new(processors: f64) -> Result<Cpus, String> {
+        let percent = (processors * 100.0).round();
+        if (1.0..=1_000_000.0).contains(&percent) {
+            Ok(Cpus { percent: percent as u32 })
+        } else {
+            Err("must be a number of processors from 0.01 to 10000".to_owned())
+        }
+    }
+}
+
+impl FromStr for Cpus {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Cpus, String> {
+        Cpus::new(text.parse().map_err(|_| "not a number of processors".to_owned())?)
+    }
+}
+
+impl Serialize for Cpus {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(f64::from(self.percent) / 100.0)
+    }
+}
+
 /// A limit, or `none` for no limit of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound<T> {
@@ -131,6 +163,12 @@ impl FromNumber for Seconds {
     }
 }
 
+impl FromNumber for Cpus {
+    fn from_number(number: f64) -> Result<Self, String> {
+        Cpus::new(number)
+    }
+}
+
 impl FromNumber for u64 {
     fn from_number(number: f64) -> Result<Self, String> {
         // Above 2^53 a float is no exact count.
@@ -188,6 +226,7 @@ read_by! {
     Bound<Size>: "a size, or \"none\"";
     Bound<Seconds>: "a number of seconds, or \"none\"";
     Bound<u64>: "a number, or \"none\"";
+    Bound<Cpus>: "a number of processors, or \"none\"";
 }
 
 /// A list that may be written as its only value.

@@ -11,11 +11,13 @@ mod program;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use calls::{Arch, Call};
 use libc::sock_filter;
 use program::{Program, Test};
 pub use shared::{Shared, is_signal, process_argument};
+pub use watch::{Plain, Ruling, Touch, Use, touches};
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
@@ -145,6 +147,8 @@ pub struct Policy {
     pub ptrace: bool,
     /// Whether calls that make a name go to a supervisor ([`super::notify::creation`]). Tier `full` alone.
     pub guarded: bool,
+    /// Whether the supervisor is told of every path that is used, and of every refusal ([`watch`]).
+    pub watched: bool,
     /// Set in tier `landlock`, where the command shares the host's namespaces.
     pub shared: Option<Shared>,
 }
@@ -171,6 +175,9 @@ fn program_for(arch: Arch, policy: Policy) -> Vec<sock_filter> {
         p.when(Test::AnyBit, 0x4000_0000, KILL); // x32
     }
     p.when(Test::AtLeast, HIGHEST_KNOWN + 1, ENOSYS);
+    if policy.watched {
+        watch::rules(&mut p);
+    }
     // The most frequent calls first: the kernel answers by itself for a call that no rule names, but it runs this
     // program for each call whose arguments decide.
     open_rules(&mut p, policy);
@@ -213,7 +220,11 @@ fn program_for(arch: Arch, policy: Policy) -> Vec<sock_filter> {
         p.always(*call, ENOSYS);
     }
     p.ret(ALLOW);
-    p.finish()
+    let mut program = p.finish();
+    if policy.watched {
+        watch::tell_of_refusals(&mut program);
+    }
+    program
 }
 
 /// The open family: no set-id bits in a mode that counts, which it does only when a file is created.
