@@ -1,9 +1,13 @@
 //! Turns `patterns/*.toml` into static tables, so that starting the scanner neither parses TOML nor builds an index: the
 //! compiler of shapes runs here. Examples stay out of it; tests and `jess explain` read them from the files themselves.
+//! Then sees to it that `jess-hook` is linked statically where that can be done.
 // What stops a build script is an error of the build, and its message is read by whoever builds.
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::{collections::HashMap, env, fmt::Write as _, fs, path::Path};
+
+#[path = "build/static_hook.rs"]
+mod static_hook;
 
 #[path = "src/scan/fold.rs"]
 #[allow(dead_code)]
@@ -54,8 +58,10 @@ struct Rule {
 }
 
 fn main() {
+    static_hook::link();
     println!("cargo::rerun-if-changed=patterns");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=build");
     for module in ["fold", "lexicon", "shape", "token"] {
         println!("cargo::rerun-if-changed=src/scan/{module}.rs");
     }

@@ -86,10 +86,13 @@ impl Log {
     /// The log in `dir`; makes the directory (0700) where it is missing.
     pub fn open(dir: &Path) -> Result<Log, Error> {
         let io = |source| Error::Io { path: dir.to_path_buf(), source };
-        if fs::symlink_metadata(dir).is_err() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
-        }
-        let meta = fs::symlink_metadata(dir).map_err(io)?;
+        let meta = match fs::symlink_metadata(dir) {
+            Ok(meta) => meta,
+            Err(_) => {
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(io)?;
+                fs::symlink_metadata(dir).map_err(io)?
+            }
+        };
         if !meta.is_dir() || meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o022 != 0 {
             return Err(Error::Unsafe(dir.to_path_buf()));
         }
@@ -113,12 +116,21 @@ impl Log {
             .map_err(|source| Error::Io { path, source })
     }
 
-    /// Runs `f` while no other process uses the log.
-    fn locked<T>(&self, f: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-        let lock = self.file("lock")?;
-        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)
-            .map_err(|e| Error::Io { path: self.dir.join("lock"), source: e.into() })?;
-        f()
+    /// Runs `f` with the head while no other process uses the log.
+    fn locked<T>(&self, f: impl FnOnce(&File) -> Result<T, Error>) -> Result<T, Error> {
+        let path = self.dir.join("head");
+        let io = |source| Error::Io { path: path.clone(), source };
+        let head = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&path)
+            .map_err(io)?;
+        rustix::fs::flock(&head, rustix::fs::FlockOperation::LockExclusive).map_err(|e| io(e.into()))?;
+        f(&head)
     }
 
     fn key(&self) -> Result<[u8; 32], Error> {
@@ -144,15 +156,23 @@ impl Log {
 
     /// Appends one record.
     pub fn append(&self, record: &Record) -> Result<(), Error> {
-        self.locked(|| {
+        self.locked(|head| {
             let path = self.path();
             let io = |source| Error::Io { path: path.clone(), source };
             let key = self.key()?;
             let mut file = self.file("audit.jsonl")?;
-            let (mut count, mut before) = last_line(&mut file, self.head()).map_err(io)?;
-            if file.metadata().map_err(io)?.len() > ROTATE {
+            let mut length = file.metadata().map_err(io)?.len();
+            let known = Head::read(head);
+            let (mut count, mut before) = if known.length == length && length > 0 {
+                (known.count, known.mac)
+            } else {
+                let last = last_line(&mut file, known).map_err(io)?;
+                length = file.metadata().map_err(io)?.len();
+                last
+            };
+            if length > ROTATE {
                 fs::rename(&path, self.dir.join("audit.jsonl.1")).map_err(io)?;
-                (count, before) = (0, String::new());
+                (count, before, length) = (0, String::new(), 0);
                 file = self.file("audit.jsonl")?;
             }
             let mut record = record.clone();
@@ -160,25 +180,15 @@ impl Log {
             let body = serde_json::to_string(&record).map_err(|e| io(io::Error::other(e)))?;
             let mac = hmac(&key, &[before.as_bytes(), body.as_bytes()]);
             let line = format!("{},\"mac\":\"{mac}\"}}\n", body.trim_end_matches('}'));
-            file.write_all(line.as_bytes()).map_err(io)?;
+            if let Err(why) = file.write_all(line.as_bytes()) {
+                // On a full disk a part may be written; the next line must not be joined to it.
+                let _ = file.set_len(length);
+                return Err(io(why));
+            }
             // In place and of one length: a process killed here leaves the line before, which the next one counts from.
-            let head = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-                .open(self.dir.join("head"))
-                .map_err(io)?;
-            head.write_all_at(format!("{:<20} {mac}\n", count + 1).as_bytes(), 0).map_err(io)
+            let head_of = Head { count: count + 1, mac, length: length + line.len() as u64 };
+            head.write_all_at(head_of.line().as_bytes(), 0).map_err(io)
         })
-    }
-
-    fn head(&self) -> (usize, String) {
-        let text = fs::read_to_string(self.dir.join("head")).unwrap_or_default();
-        let mut words = text.split_whitespace();
-        let count = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
-        (count, words.next().unwrap_or_default().to_owned())
     }
 
     /// Every record, oldest first. Lines that are no record are left out; [`Log::verify`] finds them.
@@ -191,17 +201,35 @@ impl Log {
             .collect())
     }
 
+    /// Whether one of the last records, within 256 KiB of the end, gives this call this verdict.
+    pub fn lately(&self, session: &str, call: &str, verdict: &str) -> bool {
+        const TAIL: u64 = 256 << 10;
+        let Ok(mut file) = File::open(self.path()) else { return false };
+        let length = file.metadata().map_or(0, |m| m.len());
+        let mut tail = Vec::new();
+        let read = file
+            .seek(SeekFrom::Start(length.saturating_sub(TAIL)))
+            .and_then(|_| file.take(TAIL).read_to_end(&mut tail));
+        read.is_ok()
+            && String::from_utf8_lossy(&tail).lines().rev().any(|line| {
+                line.contains(call)
+                    && serde_json::from_str::<Record>(line).is_ok_and(|r| {
+                        r.session_id == session && r.tool_use_id == call && r.verdict == verdict
+                    })
+            })
+    }
+
     /// Checks every line against the ones before; how many there are.
     pub fn verify(&self) -> Result<usize, Error> {
-        self.locked(|| {
+        self.locked(|head| {
             let path = self.path();
             let key = self.key()?;
             let text = fs::read_to_string(&path).unwrap_or_default();
-            let head = self.head();
+            let head = Head::read(head);
             let mut before = String::new();
             let mut count = 0;
             // A process that was killed after its line and before the head leaves the head behind by lines, never ahead.
-            let mut met = head.0 == 0;
+            let mut met = head.count == 0;
             for (i, line) in text.lines().enumerate() {
                 let broken = || Error::Broken { path: path.clone(), line: i + 1 };
                 let (body, mac) = line.rsplit_once(",\"mac\":\"").ok_or_else(broken)?;
@@ -211,7 +239,7 @@ impl Log {
                 }
                 mac.clone_into(&mut before);
                 count += 1;
-                met |= head == (count, before.clone());
+                met |= (head.count, &head.mac) == (count, &before);
             }
             if !met {
                 return Err(Error::Cut { path: path.clone() });
@@ -221,8 +249,35 @@ impl Log {
     }
 }
 
+/// What `head` says of the log.
+#[derive(Debug, Default)]
+struct Head {
+    /// How many lines there are.
+    count: usize,
+    /// The last one's `mac`.
+    mac: String,
+    /// The log's length in bytes. Where the log has another, its end has to be looked at.
+    length: u64,
+}
+
+impl Head {
+    fn read(file: &File) -> Head {
+        let mut bytes = [0; 128];
+        let n = file.read_at(&mut bytes, 0).unwrap_or(0);
+        let text = String::from_utf8_lossy(bytes.get(..n).unwrap_or_default()).into_owned();
+        let mut words = text.split_whitespace();
+        let count = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+        let mac = words.next().unwrap_or_default().to_owned();
+        Head { count, mac, length: words.next().and_then(|n| n.parse().ok()).unwrap_or(0) }
+    }
+
+    fn line(&self) -> String {
+        format!("{:<20} {} {:<20}\n", self.count, self.mac, self.length)
+    }
+}
+
 /// Number of lines and the last one's `mac`. A line that a killed process did not finish is taken off.
-fn last_line(file: &mut File, head: (usize, String)) -> io::Result<(usize, String)> {
+fn last_line(file: &mut File, head: Head) -> io::Result<(usize, String)> {
     const TAIL: u64 = 16 * 1024;
     let len = file.metadata()?.len();
     let mut tail = Vec::new();
@@ -239,8 +294,8 @@ fn last_line(file: &mut File, head: (usize, String)) -> io::Result<(usize, Strin
         .and_then(|(_, m)| m.strip_suffix("\"}"))
         .unwrap_or_default()
         .to_owned();
-    if mac == head.1 {
-        return Ok(head);
+    if mac == head.mac {
+        return Ok((head.count, mac));
     }
     file.seek(SeekFrom::Start(0))?;
     let lines = BufReader::new(&*file).lines().count();

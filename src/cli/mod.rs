@@ -40,6 +40,7 @@ mod trust;
 mod why;
 
 use crate::exit::Exit;
+use crate::hook::process;
 use clap::{Parser, Subcommand};
 
 /// Tethers a coding agent: runs it over hostile material and brings back only what was asked for.
@@ -89,12 +90,8 @@ struct Run {
 pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     let args: Vec<std::ffi::OsString> = args.into_iter().collect();
     // The hook runs at every tool call: it pays for neither the argument parser nor the logger.
-    if args.get(1).is_some_and(|a| a == "hook") {
-        match args.get(2..) {
-            Some([]) => return hook::judge(hook::Process::default()),
-            Some([one]) if one == "--start-daemon" => return hook::judge(hook::Process::starting_daemon()),
-            _ => {}
-        }
+    if args.len() == 2 && args.get(1).is_some_and(|a| a == "hook") {
+        return process::judge(&process::Process::default(), None);
     }
     init_logging();
     // So does a run, once for each command: its own arguments are all that is set up.

@@ -71,6 +71,7 @@ keys! {
     "session.attended" Tightens r#"{"enum":["auto","never"]}"#, "\"auto\"", "`never` turns every question into a denial; `auto` believes the client.";
     "session.denials_max" Tightens r#"{"type":"integer","minimum":0}"#, "40", "Denials after which a session needs a person (`jess session clear`); 0 is never.";
     "session.findings_max" Tightens r#"{"type":"integer","minimum":0}"#, "25", "Results with findings after which a session needs a person; 0 is never.";
+    "audit.on_failure" Tightens r#"{"enum":["allow","ask","deny"]}"#, "\"ask\"", "What a call meets whose decision cannot be put on record (a full disk, a state directory of somebody else's): `ask` is a denial where nobody is there; `allow` lets it run and says so to the person.";
     "daemon.enabled" Refused r#"{"type":"boolean"}"#, "true", "Whether `jess-hook` starts a daemon.";
     "daemon.idle_minutes" Refused r#"{"type":"integer","minimum":1}"#, "30", "Minutes without a call after which the daemon ends.";
 }

@@ -38,6 +38,8 @@ table!(
         scan: Scan,
         /// `[session]`
         session: Session,
+        /// `[audit]`
+        audit: Audit,
         /// `[daemon]`
         daemon: Daemon,
     }
@@ -225,6 +227,14 @@ table!(
         denials_max: Option<u32>,
         /// Findings after which a session needs a person; 0 never.
         findings_max: Option<u32>,
+    }
+);
+
+table!(
+    /// `[audit]`
+    Audit {
+        /// What a call meets whose decision cannot be put on record.
+        on_failure: Option<Answer>,
     }
 );
 

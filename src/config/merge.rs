@@ -154,6 +154,7 @@ impl Merge<'_> {
             unattended: own!(own, session.attended) == Some(&Attended::Never),
             denials_max: most(own!(own, session.denials_max), d.denials_max),
             findings_max: most(own!(own, session.findings_max), d.findings_max),
+            unrecorded: own!(own, audit.on_failure).map_or(d.unrecorded, |a| verdict(*a)),
             daemon: own!(own, daemon.enabled).copied().unwrap_or(d.daemon),
             idle: own!(own, daemon.idle_minutes)
                 .map_or(d.idle, |m| Duration::from_secs(u64::from(*m).max(1) * 60)),
@@ -251,6 +252,13 @@ impl Merge<'_> {
                 Some(_) => loosens(&mut self.problems, key, "is looser than the operator's"),
                 None => {}
             }
+        }
+        match p.audit.on_failure.map(verdict) {
+            Some(wanted) if wanted < config.unrecorded => {
+                loosens(&mut self.problems, "audit.on_failure", "is looser than the operator's");
+            }
+            Some(wanted) => config.unrecorded = wanted,
+            None => {}
         }
         config.custom = Arc::new(custom);
     }

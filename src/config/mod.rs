@@ -21,6 +21,7 @@ pub use layer::Layer;
 pub use merge::{merge, restricted_shell};
 
 use crate::hook::exec::Tier;
+use crate::policy::Verdict;
 use crate::policy::custom::Custom;
 use crate::scan::Severity;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,8 @@ pub struct Config {
     pub denials_max: Option<u32>,
     /// Results with findings after which a session needs a person; `None` is never.
     pub findings_max: Option<u32>,
+    /// What a call meets whose decision cannot be put on record.
+    pub unrecorded: Verdict,
     /// Whether the hook starts a daemon.
     pub daemon: bool,
     /// How long a daemon waits for a call.
@@ -65,6 +68,7 @@ impl Default for Config {
             unattended: false,
             denials_max: Some(40),
             findings_max: Some(25),
+            unrecorded: Verdict::Ask,
             daemon: true,
             idle: Duration::from_secs(30 * 60),
             sandbox: None,

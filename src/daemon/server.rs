@@ -1,29 +1,33 @@
 //! The daemon's end.
+//!
+//! [`JUDGES`] threads wait in `accept`; the kernel wakes one for a call, which reads, judges and answers it. So a call
+//! costs one switch to the daemon and one back. Signals, idleness and what became of the binary and the socket are
+//! the first thread's.
 
 use super::cache::Cache;
 use super::wire::{self, Reply, YOURSELF};
 use crate::config::{Config, Places};
 use crate::hook::{self, Answer, Environment};
-use crate::policy::{Disk, World};
+use crate::policy::{Snapshot, World};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Semaphore;
 
-/// Events judged at once.
+/// Events judged at once; more wait in the socket's queue, and their hooks judge by themselves when that takes long.
 const JUDGES: usize = 8;
-/// Clients connected at once; more wait in the socket's queue.
-const CLIENTS: usize = 256;
-/// How long a client may take to send its event and to take the answer.
-const CLIENT_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a client may take to send its event, which lies ready when it connects, and to take the answer.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(1);
+/// How long calls are waited for at the end; a hook whose daemon ends without an answer judges by itself.
+const LAST_CALLS: Duration = Duration::from_secs(2);
+/// With every judge busy for this many ticks without an answer the daemon makes way for another.
+const STUCK: u32 = 10;
 /// How often idleness and a replaced binary or socket are looked for.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -54,17 +58,42 @@ pub fn serve(dir: &Path, jess: &Path, idle: Duration) -> Result<(), Error> {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(io(e)),
         _ => {}
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(JUDGES)
-        .thread_keep_alive(Duration::from_secs(60))
-        .thread_stack_size(hook::STACK)
-        .build()
-        .map_err(io)?;
-    let outcome = runtime.block_on(async {
-        let listener = UnixListener::bind(&socket)?;
-        run(listener, jess, &socket, idle).await
+    let listener = UnixListener::bind(&socket).map_err(io)?;
+    // Gone already: nobody would ever ask.
+    let served = identity(&socket).ok_or_else(|| io(io::ErrorKind::NotFound.into()))?;
+    let still = || identity(&socket) == Some(served);
+    let shared = Arc::new(Shared {
+        jess: jess.to_path_buf(),
+        cache: Cache::default(),
+        here: place_of(&std::process::id().to_string()),
+        started: Instant::now(),
+        last: AtomicU64::new(0),
+        busy: AtomicUsize::new(0),
+        answered: AtomicUsize::new(0),
     });
+    let listener = Arc::new(listener);
+    for _ in 0..JUDGES {
+        let (listener, shared) = (Arc::clone(&listener), Arc::clone(&shared));
+        // They end with the process.
+        std::thread::Builder::new()
+            .stack_size(hook::STACK)
+            .spawn(move || serve_calls(&listener, &shared))
+            .map_err(io)?;
+    }
+    // The engine is what takes long to make: it is made before the first call needs it.
+    let _ = std::thread::Builder::new().spawn(crate::scan::Engine::builtin);
+    let outcome = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .and_then(|runtime| runtime.block_on(watch(&shared, &still, idle)));
+    // What stands there now may belong to another daemon.
+    if still() {
+        let _ = fs::remove_file(&socket);
+    }
+    let end = Instant::now() + LAST_CALLS;
+    while shared.busy.load(Ordering::SeqCst) > 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     outcome.map_err(io)
 }
 
@@ -96,87 +125,92 @@ struct Shared {
     started: Instant,
     /// Seconds after the start at which the last call came.
     last: AtomicU64,
+    /// Calls that are being answered.
+    busy: AtomicUsize,
+    /// Calls that were answered.
+    answered: AtomicUsize,
 }
 
-async fn run(listener: UnixListener, jess: &Path, socket: &Path, idle: Duration) -> io::Result<()> {
-    // Gone already: nobody would ever ask.
-    let served = identity(socket).ok_or(io::ErrorKind::NotFound)?;
-    let still = || identity(socket) == Some(served);
-    let outcome = answer(listener, jess, still, idle).await;
-    // What stands there now may belong to another daemon.
-    if still() {
-        let _ = fs::remove_file(socket);
-    }
-    outcome
-}
-
-/// Answers calls while `reachable` and until there is another reason to end.
-async fn answer(
-    listener: UnixListener,
-    jess: &Path,
-    reachable: impl Fn() -> bool,
-    idle: Duration,
-) -> io::Result<()> {
-    let shared = Arc::new(Shared {
-        jess: jess.to_path_buf(),
-        cache: Cache::default(),
-        here: place_of(&std::process::id().to_string()),
-        started: Instant::now(),
-        last: AtomicU64::new(0),
-    });
-    let binary = identity(jess);
-    // The engine is what takes long to make: it is made before the first call needs it.
-    tokio::task::spawn_blocking(crate::scan::Engine::builtin);
-    let clients = Arc::new(Semaphore::new(CLIENTS));
+/// Returns when there is a reason to end.
+async fn watch(shared: &Shared, reachable: &dyn Fn() -> bool, idle: Duration) -> io::Result<()> {
+    let binary = identity(&shared.jess);
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut tick = tokio::time::interval(TICK);
+    let mut stuck = (0, 0);
     loop {
         tokio::select! {
             _ = term.recv() => return Ok(()),
             _ = int.recv() => return Ok(()),
             _ = tick.tick() => {
                 let quiet = shared.started.elapsed().as_secs().saturating_sub(shared.last.load(Ordering::Relaxed));
+                let answered = shared.answered.load(Ordering::SeqCst);
+                let all_busy = shared.busy.load(Ordering::SeqCst) >= JUDGES;
+                stuck = if all_busy && stuck.0 == answered { (answered, stuck.1 + 1) } else { (answered, 0) };
                 // Nobody can reach a daemon whose socket is gone.
-                if quiet >= idle.as_secs() || identity(jess) != binary || !reachable() {
+                if quiet >= idle.as_secs() || identity(&shared.jess) != binary || !reachable() || stuck.1 >= STUCK {
                     return Ok(());
                 }
-            }
-            accepted = listener.accept() => {
-                let Ok((stream, _)) = accepted else {
-                    // Out of descriptors: the clients judge by themselves meanwhile.
-                    tokio::time::sleep(Duration::from_millis(20)).await;
-                    continue;
-                };
-                shared.last.store(shared.started.elapsed().as_secs(), Ordering::Relaxed);
-                let (shared, clients) = (Arc::clone(&shared), Arc::clone(&clients));
-                tokio::spawn(async move {
-                    let Ok(_permit) = clients.acquire().await else { return };
-                    let _ = tokio::time::timeout(CLIENT_PATIENCE, client(stream, shared)).await;
-                });
             }
         }
     }
 }
 
-async fn client(mut stream: UnixStream, shared: Arc<Shared>) -> io::Result<()> {
-    let peer = stream.peer_cred()?;
-    if peer.uid() != rustix::process::geteuid().as_raw() {
+/// One judge: answers call after call.
+fn serve_calls(listener: &UnixListener, shared: &Shared) {
+    loop {
+        let Ok((stream, _)) = listener.accept() else {
+            // Out of descriptors: the clients judge by themselves meanwhile.
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        shared.busy.fetch_add(1, Ordering::SeqCst);
+        shared.last.store(shared.started.elapsed().as_secs(), Ordering::Relaxed);
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| client(&stream, shared)));
+        shared.answered.fetch_add(1, Ordering::SeqCst);
+        shared.busy.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn client(mut stream: &UnixStream, shared: &Shared) -> io::Result<()> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)?;
+    if peer.uid != rustix::process::geteuid() {
         return Ok(());
     }
-    let length = stream.read_u32_le().await? as usize;
+    let end = Instant::now() + CLIENT_PATIENCE;
+    stream.set_read_timeout(Some(CLIENT_PATIENCE))?;
+    let mut length = [0; 4];
+    read_by(stream, &mut length, end)?;
+    let length = u32::from_le_bytes(length) as usize;
     if length > wire::FRAME_MAX {
         return Ok(());
     }
     let mut bytes = vec![0; length];
-    stream.read_exact(&mut bytes).await?;
-    let same_place =
-        shared.here.is_some() && peer.pid().and_then(|p| place_of(&p.to_string())) == shared.here;
-    let reply = if same_place {
-        tokio::task::spawn_blocking(move || judge(&bytes, &shared)).await.unwrap_or_else(|_| yourself())
-    } else {
-        yourself()
-    };
-    stream.write_all(&wire::reply(&reply)).await
+    read_by(stream, &mut bytes, end)?;
+    let same_place = shared.here.is_some() && place_of(&peer.pid.to_string()) == shared.here;
+    let reply = if same_place { judge(&bytes, shared) } else { yourself() };
+    let reply = wire::reply(&reply);
+    // A short one fits the socket's buffer, whether it is read or not.
+    if reply.len() > 32 << 10 {
+        stream.set_write_timeout(Some(CLIENT_PATIENCE))?;
+    }
+    stream.write_all(&reply)
+}
+
+/// Fills `bytes` by `end`, however slowly they come.
+fn read_by(mut stream: &UnixStream, bytes: &mut [u8], end: Instant) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        if Instant::now() >= end {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match stream.read(rest) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => rest = rest.get_mut(n..).unwrap_or_default(),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 fn yourself() -> Reply {
@@ -194,7 +228,7 @@ fn judge(bytes: &[u8], shared: &Shared) -> Reply {
             vars.insert(text[..at].to_owned(), text[at + 1..].to_owned());
         }
     }
-    let caller = Caller { vars, shared };
+    let caller = Caller { vars, shared, world: Snapshot::default() };
     let judged =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook::answer(request.event, &caller)));
     match judged {
@@ -224,6 +258,7 @@ fn identity(jess: &Path) -> Option<(u64, u64, i64)> {
 struct Caller<'a> {
     vars: BTreeMap<String, String>,
     shared: &'a Shared,
+    world: Snapshot,
 }
 
 impl Environment for Caller<'_> {
@@ -236,7 +271,7 @@ impl Environment for Caller<'_> {
     }
 
     fn world(&self) -> &dyn World {
-        &Disk
+        &self.world
     }
 
     fn state(&self) -> Option<PathBuf> {

@@ -7,6 +7,7 @@
 mod cache;
 mod cgroups;
 mod container;
+mod hooks;
 mod kernel;
 mod live;
 mod namespaces;
@@ -95,11 +96,12 @@ struct Group {
 }
 
 /// Every group, in the order of the table.
-const GROUPS: [Group; 4] = [
+const GROUPS: &[Group] = &[
     Group { name: "kernel", checks: kernel::checks },
     Group { name: "namespaces", checks: namespaces::checks },
     Group { name: "cgroups", checks: cgroups::checks },
     Group { name: "container", checks: container::checks },
+    Group { name: "hooks", checks: hooks::checks },
 ];
 
 /// The outcome of all checks.
@@ -170,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_check_that_is_not_ok_says_what_to_do_or_what_is_lost() {
-        for group in &GROUPS {
+        for group in GROUPS {
             for check in (group.checks)() {
                 assert!(!check.name.is_empty() && !check.found.is_empty(), "{check:?}");
                 if check.state != State::Ok {

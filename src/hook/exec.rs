@@ -7,7 +7,7 @@
 //! in a sandbox where that is asked for, with its output in a pipe, seals what it reads, prints that and exits with the
 //! command's own status.
 
-use super::seal;
+use super::{inner, seal};
 use crate::exit::Exit;
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -51,6 +51,8 @@ pub struct Wrapping {
     pub plain: bool,
     /// It runs in the background: output is sealed and printed while it runs.
     pub stream: bool,
+    /// It runs inside the sandbox of a dispatched session: a layer of its own keeps it from the client's files and processes.
+    pub inner: bool,
     /// The weakest sandbox that will do, and the project that is writable in it.
     pub sandbox: Option<(Tier, PathBuf)>,
 }
@@ -69,17 +71,15 @@ pub fn wrap(command: &str, jess: &Path, how: &Wrapping) -> String {
     if how.stream {
         out.push_str(" --stream");
     }
+    if how.inner {
+        out.push_str(" --inner");
+    }
     if let Some((tier, project)) = &how.sandbox {
         out.push_str(&format!(" --sandbox {} --project {}", tier.word(), quote(&project.to_string_lossy())));
     }
     out.push_str(" -- ");
     out.push_str(&quote(command));
     out
-}
-
-/// Whether `command` is exactly what [`wrap`] makes.
-pub fn is_wrapped(command: &str, jess: &Path) -> bool {
-    unwrap(command, jess).is_some()
 }
 
 /// The command inside a wrapped one: its words are taken apart, put together again and compared.
@@ -92,6 +92,9 @@ pub fn unwrap(command: &str, jess: &Path) -> Option<(String, Wrapping)> {
     }
     if let Some(r) = rest.strip_prefix("--stream ") {
         (how.stream, rest) = (true, r);
+    }
+    if let Some(r) = rest.strip_prefix("--inner ") {
+        (how.inner, rest) = (true, r);
     }
     for tier in [Tier::Any, Tier::Full] {
         if let Some(r) = rest.strip_prefix(&format!("--sandbox {} --project ", tier.word())) {
@@ -138,13 +141,22 @@ pub fn run(argv: &[OsString], how: &Wrapping) -> Exit {
     let Some((program, args)) = argv.split_first() else { return Exit::USAGE };
     let mut command = Command::new(program);
     command.args(args);
+    if how.inner
+        && let Err(error) = inner::prepare(&mut command)
+    {
+        crate::sanitise::out::stderr(&format!("jess: no home for the command: {error}"));
+        return Exit::ISOLATION;
+    }
     if how.plain {
-        let error = command.exec();
+        let error = match how.inner.then(layer).transpose() {
+            Ok(_) => command.exec(),
+            Err(error) => error,
+        };
         crate::sanitise::out::stderr(&format!("jess: cannot run bash: {error}"));
         return Exit::NOT_FOUND;
     }
     let mut printed = false;
-    let captured = capture(command, how.stream, &mut |bytes, total| {
+    let captured = capture(command, how, &mut |bytes, total| {
         if printed && bytes.is_empty() {
             return;
         }
@@ -181,14 +193,34 @@ fn print(bytes: &[u8], total: usize) {
     let _ = out.write_all(sealed.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
 }
 
+/// Enters the command's own layer.
+fn layer() -> std::io::Result<()> {
+    if !inner::enter(std::env::var_os("HOME"))? {
+        crate::sanitise::out::stderr(
+            "jess: this kernel has no Landlock, so the command shares the client's files",
+        );
+    }
+    Ok(())
+}
+
 /// Runs a command and hands its output to `give`: at the end, or also every [`STREAM`] while it runs. At most
 /// [`OUTPUT_MAX`] bytes at a time, with the whole length.
-fn capture(mut command: Command, stream: bool, give: &mut dyn FnMut(&[u8], usize)) -> std::io::Result<Exit> {
+fn capture(
+    mut command: Command,
+    how: &Wrapping,
+    give: &mut dyn FnMut(&[u8], usize),
+) -> std::io::Result<Exit> {
     let (reader, writer) = std::io::pipe()?;
-    let mut child = command
+    command
         .stdout(Stdio::from(std::os::fd::OwnedFd::from(writer.try_clone()?)))
-        .stderr(Stdio::from(std::os::fd::OwnedFd::from(writer)))
-        .spawn()?;
+        .stderr(Stdio::from(std::os::fd::OwnedFd::from(writer)));
+    // The layer is a thread's: this one, which seals, stays outside of it and out of the command's reach.
+    let mut child = if how.inner {
+        let start = std::thread::scope(|s| s.spawn(|| layer().and_then(|()| command.spawn())).join());
+        start.unwrap_or_else(|_| Err(std::io::Error::other("the thread of the command ended")))?
+    } else {
+        command.spawn()?
+    };
     // The command holds copies of the pipe's writing end; without this the reading end would never see its end.
     drop(command);
     let (send, receive) = mpsc::sync_channel::<Vec<u8>>(64);
@@ -216,7 +248,7 @@ fn capture(mut command: Command, stream: bool, give: &mut dyn FnMut(&[u8], usize
             Err(mpsc::RecvTimeoutError::Timeout) if ended.is_some() => break,
             Err(mpsc::RecvTimeoutError::Timeout) => ended = child.try_wait()?,
         }
-        if stream && total > 0 && given.elapsed() >= STREAM {
+        if how.stream && total > 0 && given.elapsed() >= STREAM {
             give(&kept, total);
             kept.clear();
             (total, given) = (0, Instant::now());
@@ -242,7 +274,8 @@ mod tests {
         let mut command = Command::new("bash");
         command.args(["-c", line]);
         let mut seen = Vec::new();
-        let exit = capture(command, stream, &mut |bytes, total| {
+        let how = Wrapping { stream, ..Wrapping::default() };
+        let exit = capture(command, &how, &mut |bytes, total| {
             seen.push((String::from_utf8_lossy(bytes).into_owned(), total));
         });
         (seen, exit.unwrap())
@@ -253,7 +286,7 @@ mod tests {
         let jess = Path::new("/opt/jess");
         let ways = [
             Wrapping::default(),
-            Wrapping { plain: true, stream: true, ..Wrapping::default() },
+            Wrapping { plain: true, stream: true, inner: true, ..Wrapping::default() },
             Wrapping {
                 sandbox: Some((Tier::Any, "/home/u/it's -- a project".into())),
                 ..Wrapping::default()
@@ -279,7 +312,7 @@ mod tests {
             "'/opt/jess' hook exec --sandbox none --project '/p' -- 'a'",
             "'/opt/jess' hook exec --sandbox full --project '/p'; id -- 'a'",
         ] {
-            assert!(!is_wrapped(forged, jess), "{forged}");
+            assert!(unwrap(forged, jess).is_none(), "{forged}");
         }
     }
 

@@ -2,13 +2,15 @@
 //!
 //! The client fails open unless told otherwise: an exit status other than 0 or 2, a second line of output, a wrong enum
 //! value, a missing field and a timeout all let the call run. So [`answer`] gives exactly one JSON document or nothing,
-//! and every fault on the way to it is a denial. `cli::hook` keeps the deadline and catches panics.
+//! and every fault on the way to it is a denial. [`process`] keeps the deadline and catches panics.
 
 mod batch;
 pub mod detect;
 pub mod event;
 pub mod exec;
+mod inner;
 pub mod managed;
+pub mod process;
 pub mod seal;
 mod session;
 
@@ -73,6 +75,17 @@ impl Answer {
 
     fn say(document: Value) -> Answer {
         Answer { document: Some(document), message: None, exit: 0 }
+    }
+
+    /// The same, and a text for the person.
+    fn telling(mut self, text: Option<String>) -> Answer {
+        if let Some(text) = text {
+            let document = self.document.get_or_insert_with(|| json!({}));
+            if let Some(object) = document.as_object_mut() {
+                object.insert("systemMessage".into(), text.into());
+            }
+        }
+        self
     }
 
     /// Blocks whatever can be blocked, for a reason that is a fault rather than a judgement. `event` is empty when it
@@ -200,6 +213,11 @@ impl<'a> Session<'a> {
         let seen = policy::look(self.event.tool(), self.event.input(), &self.scope, self.env.world());
         let decision = self.scope.custom.sharpened(seen.decision);
         let decision = if seen.reaches { decision.or(self.triangle()) } else { decision };
+        self.for_whom(decision)
+    }
+
+    /// A question nobody is there to answer is a denial.
+    fn for_whom(&self, decision: Decision) -> Decision {
         match decision.verdict {
             Verdict::Ask if !self.attended => Decision {
                 verdict: Verdict::Deny,
@@ -216,7 +234,7 @@ impl<'a> Session<'a> {
             return Answer::fault("PreToolUse", "the event has no tool or no input");
         }
         if let Some(stopped) = self.needs_human() {
-            self.record(&stopped);
+            let (stopped, _) = self.record(stopped);
             let mut document = decision("PreToolUse", stopped.verdict, &stopped.reason);
             if let (Verdict::Deny, Some(o)) = (stopped.verdict, document.as_object_mut()) {
                 o.insert("continue".into(), false.into());
@@ -224,18 +242,19 @@ impl<'a> Session<'a> {
             }
             return Answer::say(document);
         }
-        let seen = self.judge();
-        self.record(&seen);
-        if seen.verdict > Verdict::None {
-            return Answer::say(decision("PreToolUse", seen.verdict, &seen.reason));
-        }
-        match self.rewritten(input) {
-            Some(updated) => Answer::say(json!({ "hookSpecificOutput": {
-                "hookEventName": "PreToolUse",
-                "updatedInput": updated,
-            } })),
-            None => Answer::silent(),
-        }
+        let (seen, fault) = self.record(self.judge());
+        let answer = if seen.verdict > Verdict::None {
+            Answer::say(decision("PreToolUse", seen.verdict, &seen.reason))
+        } else {
+            match self.rewritten(input) {
+                Some(updated) => Answer::say(json!({ "hookSpecificOutput": {
+                    "hookEventName": "PreToolUse",
+                    "updatedInput": updated,
+                } })),
+                None => Answer::silent(),
+            }
+        };
+        answer.telling(fault)
     }
 
     /// The input with every field kept and the one changed that has to be: in a dispatched session a command's output
@@ -249,11 +268,15 @@ impl<'a> Session<'a> {
         match self.event.tool() {
             "Bash" => {
                 let command = input.get("command")?.as_str()?;
-                if exec::is_wrapped(command, &self.env.jess()) {
+                let jess = self.env.jess();
+                let wrapped = exec::unwrap(command, &jess);
+                let inner = wrapped.as_ref().map_or(command, |(inner, _)| inner);
+                let how = self.wrapping(input, inner);
+                // Wrapped in another way, by whoever wrote the command, counts as not wrapped.
+                if wrapped.as_ref().is_some_and(|(_, is)| *is == how) {
                     return None;
                 }
-                let how = self.wrapping(input, command);
-                updated.insert("command".into(), exec::wrap(command, &self.env.jess(), &how).into());
+                updated.insert("command".into(), exec::wrap(inner, &jess, &how).into());
             }
             "Agent" | "Task" => {
                 updated.insert("run_in_background".into(), false.into());
@@ -268,10 +291,11 @@ impl<'a> Session<'a> {
     fn wrapping(&self, input: &Value, command: &str) -> exec::Wrapping {
         let background = input.get("run_in_background").and_then(Value::as_bool) == Some(true);
         if self.dispatched() {
-            return exec::Wrapping { stream: background, ..exec::Wrapping::default() };
+            return exec::Wrapping { stream: background, inner: true, ..exec::Wrapping::default() };
         }
         let outside = policy::shell::look(command, &self.scope, self.env.world()).prints_outside;
         exec::Wrapping {
+            inner: false,
             plain: !outside,
             stream: outside && background,
             sandbox: self.config.sandbox.map(|tier| (tier, self.scope.project.clone())),
@@ -282,12 +306,13 @@ impl<'a> Session<'a> {
         if !self.event.input().is_object() {
             return Answer::fault("PreSkillShellCommand", "the event has no input");
         }
-        let seen = self.judge();
-        self.record(&seen);
-        if seen.verdict == Verdict::None {
-            return Answer::silent();
-        }
-        Answer::say(decision("PreSkillShellCommand", Verdict::Deny, &seen.reason))
+        let (seen, fault) = self.record(self.judge());
+        let answer = if seen.verdict == Verdict::None {
+            Answer::silent()
+        } else {
+            Answer::say(decision("PreSkillShellCommand", Verdict::Deny, &seen.reason))
+        };
+        answer.telling(fault)
     }
 
     fn permission_request(&self) -> Answer {
@@ -307,13 +332,13 @@ impl<'a> Session<'a> {
         let Some(sealed) = seal::response(tool, &origin, response, &mut seen) else {
             return Answer::silent();
         };
-        self.record_sealed(&seen);
+        let fault = self.record_sealed(&seen);
         let mut out = json!({ "hookEventName": "PostToolUse", "updatedToolOutput": sealed });
         if let (Some(note), Some(object)) = (seen.note(), out.as_object_mut()) {
             object.insert("classifierContext".into(), note.clone().into());
             object.insert("additionalContext".into(), note.into());
         }
-        Answer::say(json!({ "hookSpecificOutput": out }))
+        Answer::say(json!({ "hookSpecificOutput": out })).telling(fault)
     }
 
     /// Where a result came from, if from outside.
@@ -332,8 +357,9 @@ impl<'a> Session<'a> {
                 self.untrusted_path(if path.is_empty() { "." } else { &path })
             }
             "Bash" if self.dispatched() => {
-                let command = text("command");
-                (!exec::is_wrapped(&command, &self.env.jess())).then(String::new)
+                let sealed =
+                    exec::unwrap(&text("command"), &self.env.jess()).is_some_and(|(_, how)| !how.plain);
+                (!sealed).then(String::new)
             }
             "Agent" | "Task" | "Monitor" | "BashOutput" | "TaskOutput" if self.dispatched() => {
                 Some(String::new())

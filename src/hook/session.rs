@@ -10,6 +10,8 @@ use crate::policy::{Decision, Verdict};
 
 /// The rule that holds a session for a person.
 const NEEDS_HUMAN: &str = "session.needs_human";
+/// The rule for decisions that cannot be put on record.
+const UNRECORDED: &str = "audit.unrecorded";
 
 impl Session<'_> {
     /// What the labels say to a call that reaches out of the machine.
@@ -72,30 +74,39 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Puts a decision on record. A record that cannot be written is said on stderr and changes no verdict.
-    pub(super) fn record(&self, seen: &Decision) {
+    /// Puts a decision on record. Where that cannot be done the configured verdict counts, unless this one is stricter,
+    /// and the person is told.
+    pub(super) fn record(&self, seen: Decision) -> (Decision, Option<String>) {
         let verdict = match seen.verdict {
             Verdict::Deny => "deny",
             Verdict::Ask => "ask",
             Verdict::None => "none",
         };
-        self.append(verdict, seen.rule, &seen.reason);
+        let mut kept = self.append(verdict, seen.rule, &seen.reason);
         if seen.verdict == Verdict::Deny && seen.rule != NEEDS_HUMAN {
-            self.count('d');
+            kept = kept.and(self.count('d'));
         }
+        let Err(why) = kept else { return (seen, None) };
+        let instead = Decision {
+            verdict: self.config.unrecorded,
+            rule: UNRECORDED,
+            reason: format!(
+                "What jess decides cannot be put on record: {why}. `audit.on_failure` says what then counts."
+            ),
+        };
+        (self.for_whom(seen.or(instead)), Some(told(&why)))
     }
 
-    pub(super) fn record_stop(&self, why: &str) {
-        self.append("deny", "result.unsealed", why);
-        self.count('f');
+    /// As [`Self::record`] for what is stopped anyway.
+    pub(super) fn record_stop(&self, why: &str) -> Option<String> {
+        self.append("deny", "result.unsealed", why).and(self.count('f')).err().map(|why| told(&why))
     }
 
     /// Counts a denial or a result with findings towards the session's limits.
-    fn count(&self, what: char) {
-        if let Some(dir) = self.env.state()
-            && let Err(why) = state::count(&dir, &self.event.session(), what)
-        {
-            crate::sanitise::out::stderr(&format!("jess: {why}"));
+    fn count(&self, what: char) -> Result<(), Error> {
+        match self.env.state() {
+            Some(dir) => state::count(&dir, &self.event.session(), what),
+            None => Ok(()),
         }
     }
 
@@ -119,7 +130,7 @@ impl Session<'_> {
         })
     }
 
-    pub(super) fn record_sealed(&self, seen: &seal::Seen) {
+    pub(super) fn record_sealed(&self, seen: &seal::Seen) -> Option<String> {
         let reason = format!(
             "{} bytes, {} secrets taken out, {} withheld, rules: {}",
             seen.bytes,
@@ -127,14 +138,15 @@ impl Session<'_> {
             seen.withheld,
             seen.rules.join(" ")
         );
-        self.append("sealed", "", &reason);
+        let mut kept = self.append("sealed", "", &reason);
         if !seen.rules.is_empty() {
-            self.count('f');
+            kept = kept.and(self.count('f'));
         }
+        kept.err().map(|why| told(&why))
     }
 
-    fn append(&self, verdict: &str, rule: &str, reason: &str) {
-        let Some(dir) = self.env.state() else { return };
+    fn append(&self, verdict: &str, rule: &str, reason: &str) -> Result<(), Error> {
+        let Some(dir) = self.env.state() else { return Ok(()) };
         let text = |key: &str| self.event.text(key).unwrap_or_default().chars().take(128).collect::<String>();
         let record = Record {
             time: self.env.now(),
@@ -146,8 +158,11 @@ impl Session<'_> {
             rule: rule.to_owned(),
             reason: reason.to_owned(),
         };
-        if let Err(why) = Log::open(&dir).and_then(|log| log.append(&record)) {
-            crate::sanitise::out::stderr(&format!("jess: {why}"));
-        }
+        Log::open(&dir).and_then(|log| log.append(&record))
     }
+}
+
+/// What the person is told of a record that is missing.
+fn told(why: &Error) -> String {
+    crate::sanitise::escape(&format!("jess: a decision is not on record: {why}"), false)
 }

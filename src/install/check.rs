@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 /// One fault, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
+    /// Stable name of the kind: `dropped`, `disabled`, `shadowed`, `incomplete`, `dead`, `open`, `absent`.
+    pub name: &'static str,
     /// What was found.
     pub what: String,
     /// What to do about it.
@@ -19,6 +21,8 @@ pub struct Fault {
 pub struct Standing {
     /// Settings files that hold it.
     pub installed: Vec<PathBuf>,
+    /// The programs that they name, each once.
+    pub programs: Vec<PathBuf>,
     /// What is wrong.
     pub faults: Vec<Fault>,
 }
@@ -38,8 +42,8 @@ pub fn look(files: &[PathBuf], client: Option<&Client>) -> Standing {
     let mut out = Standing::default();
     let mut managed = false;
     let mut disabled: Vec<(PathBuf, bool)> = Vec::new();
-    let fault = |faults: &mut Vec<Fault>, what: String, remedy: &str| {
-        faults.push(Fault { what, remedy: remedy.to_owned() });
+    let fault = |faults: &mut Vec<Fault>, name: &'static str, what: String, remedy: &str| {
+        faults.push(Fault { name, what, remedy: remedy.to_owned() });
     };
     for (i, file) in files.iter().enumerate() {
         let Ok(text) = std::fs::read_to_string(file) else { continue };
@@ -49,6 +53,7 @@ pub fn look(files: &[PathBuf], client: Option<&Client>) -> Standing {
             Ok(_) => {
                 fault(
                     &mut out.faults,
+                    "dropped",
                     format!("{shown} is no JSON object: the client drops it"),
                     "repair the file",
                 );
@@ -61,6 +66,7 @@ pub fn look(files: &[PathBuf], client: Option<&Client>) -> Standing {
                 );
                 fault(
                     &mut out.faults,
+                    "dropped",
                     what,
                     "take out comments and trailing commas, or repair what is broken",
                 );
@@ -82,15 +88,25 @@ pub fn look(files: &[PathBuf], client: Option<&Client>) -> Standing {
         managed |= i == 0;
         for event in ["PreToolUse", "PostToolUse", "ConfigChange"] {
             if !handlers.iter().any(|(e, _)| *e == event) {
-                fault(&mut out.faults, format!("{shown} has no hook for {event}"), "run jess init again");
+                fault(
+                    &mut out.faults,
+                    "incomplete",
+                    format!("{shown} has no hook for {event}"),
+                    "run jess init again",
+                );
             }
         }
         if let Some((_, handler)) = handlers.first() {
             out.faults.extend(broken(file, handler, client));
         }
+        for program in handlers.iter().map(|(_, handler)| program(handler)) {
+            if !out.programs.contains(&program) {
+                out.programs.push(program);
+            }
+        }
     }
     if out.installed.is_empty() {
-        fault(&mut out.faults, "the hook stands in no settings file".into(), "run jess init");
+        fault(&mut out.faults, "absent", "the hook stands in no settings file".into(), "run jess init");
     }
     for (file, is_managed) in disabled {
         if is_managed || !managed {
@@ -100,6 +116,7 @@ pub fn look(files: &[PathBuf], client: Option<&Client>) -> Standing {
             );
             fault(
                 &mut out.faults,
+                "disabled",
                 what,
                 "take it out, or install with jess init --scope managed, which it does not reach",
             );
@@ -107,7 +124,7 @@ pub fn look(files: &[PathBuf], client: Option<&Client>) -> Standing {
     }
     if !managed && !out.installed.is_empty() {
         let what = "the hook does not stand in managed settings: --bare, --safe-mode, --restricted, --setting-sources and a project's disableAllHooks leave it out";
-        fault(&mut out.faults, what.into(), "run jess init --scope managed as root");
+        fault(&mut out.faults, "shadowed", what.into(), "run jess init --scope managed as root");
     }
     out
 }
@@ -154,6 +171,7 @@ fn unreadable(file: &Path, settings: &Value) -> Vec<Fault> {
     }
     out.into_iter()
         .map(|key| Fault {
+            name: "dropped",
             what: format!(
                 "{}: {key} has a value that the client does not take; it drops the whole file without a word",
                 crate::sanitise::path(file)
@@ -163,20 +181,25 @@ fn unreadable(file: &Path, settings: &Value) -> Vec<Fault> {
         .collect()
 }
 
+/// The program that one of jess's handlers runs.
+fn program(handler: &Value) -> PathBuf {
+    let command = handler.get("command").and_then(Value::as_str).unwrap_or_default();
+    if handler.get("args").is_some() {
+        return command.into();
+    }
+    command.split('\'').find(|w| w.ends_with("/jess-hook")).unwrap_or_default().into()
+}
+
 /// A handler that cannot do its work.
 fn broken(file: &Path, handler: &Value, client: Option<&Client>) -> Vec<Fault> {
     let mut out = Vec::new();
-    let command = handler.get("command").and_then(Value::as_str).unwrap_or_default();
     let exec = handler.get("args").is_some();
-    let program = if exec {
-        command.to_owned()
-    } else {
-        command.split('\'').find(|w| w.ends_with("/jess-hook")).unwrap_or_default().to_owned()
-    };
-    if program.starts_with('/') {
-        for needed in [PathBuf::from(&program), Path::new(&program).with_file_name("jess")] {
+    let program = program(handler);
+    if program.is_absolute() {
+        for needed in [program.clone(), program.with_file_name("jess")] {
             if !needed.is_file() {
                 out.push(Fault {
+                    name: "dead",
                     what: format!(
                         "{} names {}, which is not there: every call is blocked",
                         crate::sanitise::path(file),
@@ -189,6 +212,7 @@ fn broken(file: &Path, handler: &Value, client: Option<&Client>) -> Vec<Fault> {
     }
     if exec && client.is_some() && Form::of(client) == Form::Shell {
         out.push(Fault {
+            name: "open",
             what: format!(
                 "the installed client {} ignores onFailure: a hook that fails would let the call run",
                 client.map(|c| c.version.to_string()).unwrap_or_default()

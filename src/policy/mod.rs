@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use tools::{judge, look};
-pub use world::{Disk, Kind, World};
+pub use world::{Disk, Kind, Snapshot, World};
 
 /// What to do with a tool call. Ordered: a later one is stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -1,10 +1,12 @@
 //! What the policy may ask about the machine, and the answer of a real disk.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
 
 /// What a path is, links followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +77,46 @@ impl World for Disk {
         let mut bytes = Vec::new();
         fs::File::open(path).ok()?.take(READ_MAX).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// The machine's own file system during one event: where links lead is looked up once, so that every part of a judgement
+/// sees the same.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    links: Mutex<HashMap<PathBuf, Option<PathBuf>>>,
+}
+
+/// Most names of which is remembered where they lead.
+const REMEMBERED_MAX: usize = 4096;
+
+impl World for Snapshot {
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let Ok(mut links) = self.links.lock() else { return Disk.resolve(path) };
+        let links = RefCell::new(&mut *links);
+        follow(path, |p| {
+            if let Some(known) = links.borrow().get(p) {
+                return known.clone();
+            }
+            let target = fs::read_link(p).ok();
+            let mut links = links.borrow_mut();
+            if links.len() < REMEMBERED_MAX {
+                links.insert(p.to_path_buf(), target.clone());
+            }
+            target
+        })
+    }
+
+    fn kind(&self, path: &Path) -> Kind {
+        Disk.kind(path)
+    }
+
+    fn list(&self, dir: &Path) -> Vec<String> {
+        Disk.list(dir)
+    }
+
+    fn read(&self, path: &Path) -> Option<String> {
+        Disk.read(path)
     }
 }
 

@@ -10,4 +10,5 @@ mod support;
 mod dispatch;
 mod hooks;
 mod init;
+mod matrix;
 mod round_trip;

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 pub const JESS: &str = env!("CARGO_BIN_EXE_jess");
@@ -90,14 +91,20 @@ impl Place {
         child.wait_with_output().unwrap()
     }
 
-    /// `jess-hook` without a `jess` beside it: it can answer by the daemon alone.
-    pub fn lone_hook(&self) -> PathBuf {
-        let to = self.at("lone/jess-hook");
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        if !to.exists() {
-            fs::copy(HOOK, &to).unwrap();
+    /// What the daemon, and nobody else, says to the question that `jess-hook` asks; status 77 when it says nothing.
+    pub fn asked(&self, event: &Value) -> Output {
+        let command = self.command(Path::new(HOOK), &[]);
+        let mut env = Vec::new();
+        for (name, value) in command.get_envs() {
+            env.extend(name.as_encoded_bytes());
+            env.push(b'=');
+            env.extend(value.unwrap_or_default().as_encoded_bytes());
+            env.push(0);
         }
-        to
+        let said = jess::daemon::client::ask(&self.at("run/jess"), &env, event.to_string().as_bytes());
+        let (code, stdout, stderr) =
+            said.map_or((77, Vec::new(), Vec::new()), |r| (r.exit, r.document, r.message));
+        Output { status: ExitStatus::from_raw(i32::from(code) << 8), stdout, stderr }
     }
 }
 

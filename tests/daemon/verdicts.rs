@@ -8,17 +8,13 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::process::Stdio;
 
 #[test]
 fn the_daemon_answers_and_its_answers_are_those_of_the_process_alone() {
     let place = Place::new();
-    let lone = place.lone_hook();
     let dangerous = place.event("Bash", json!({"command": "cat .env"}), "t");
-    assert_eq!(
-        place.hook(&lone, &dangerous).status.code(),
-        Some(2),
-        "without a daemon this copy can only refuse"
-    );
+    assert_eq!(place.asked(&dangerous).status.code(), Some(77), "there is no daemon");
     let _daemon = place.daemon();
     let mut words = Vec::new();
     for (tool, input) in [
@@ -34,12 +30,12 @@ fn the_daemon_answers_and_its_answers_are_those_of_the_process_alone() {
         ("mcp__a__b", json!({"path": "~/.ssh/id_rsa"})),
     ] {
         let event = place.event(tool, input, "t");
-        let (with, without) = (place.hook(&lone, &event), place.hook(Path::new(JESS), &event));
+        let (with, without) = (place.asked(&event), place.hook(Path::new(JESS), &event));
         assert_eq!((&with.stdout, with.status), (&without.stdout, without.status), "{event}");
         words.push(word(&with));
     }
     assert_eq!(words, ["deny", "ask", "none", "deny", "deny", "deny", "none", "deny", "deny", "deny"]);
-    let nonsense = place.hook(&lone, &json!("not an event"));
+    let nonsense = place.asked(&json!("not an event"));
     assert_eq!(nonsense.status.code(), Some(2));
 }
 
@@ -47,15 +43,14 @@ fn the_daemon_answers_and_its_answers_are_those_of_the_process_alone() {
 fn a_change_of_the_configuration_counts_from_the_next_call_and_a_broken_file_changes_nothing() {
     let place = Place::new();
     let _daemon = place.daemon();
-    let lone = place.lone_hook();
     let event = place.event("Bash", json!({"command": "make deploy"}), "t");
-    assert_eq!(word(&place.hook(&lone, &event)), "none");
+    assert_eq!(word(&place.asked(&event)), "none");
     place.config("[commands]\ndeny = [\"make deploy\"]");
-    assert_eq!(word(&place.hook(&lone, &event)), "deny");
+    assert_eq!(word(&place.asked(&event)), "deny");
     place.config("[commands\n");
-    assert_eq!(word(&place.hook(&lone, &event)), "deny", "the last good version stays");
+    assert_eq!(word(&place.asked(&event)), "deny", "the last good version stays");
     place.config("");
-    assert_eq!(word(&place.hook(&lone, &event)), "none");
+    assert_eq!(word(&place.asked(&event)), "none");
 }
 
 #[test]
@@ -90,14 +85,21 @@ fn the_hook_starts_the_daemon_for_the_next_call_and_an_idle_one_ends() {
     let ordinary = place.event("Bash", json!({"command": "ls"}), "t");
     assert_eq!(word(&place.hook(Path::new(HOOK), &ordinary)), "none");
     wait_for(|| place.at("run/jess/hook.sock").exists());
-    wait_for(|| word(&place.hook(&place.lone_hook(), &ordinary)) == "none");
+    wait_for(|| word(&place.asked(&ordinary)) == "none");
     let pid = running(&place.at("run/jess/daemon.lock")).unwrap();
     kill(pid, rustix::process::Signal::TERM);
     wait_for(|| {
         !place.at("run/jess/hook.sock").exists() && running(&place.at("run/jess/daemon.lock")).is_none()
     });
-    let mut child = place.command(Path::new(JESS), &["daemon", "--idle", "1"]).spawn().unwrap();
-    assert!(child.wait().unwrap().success());
+    // The threads of the one that ends may hold its lock a moment longer.
+    wait_for(|| {
+        place
+            .command(Path::new(JESS), &["daemon", "--idle", "1"])
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+            .success()
+    });
     place.config("[daemon]\nenabled = false");
     assert_eq!(word(&place.hook(Path::new(HOOK), &ordinary)), "none");
     std::thread::sleep(std::time::Duration::from_millis(300));
@@ -165,5 +167,5 @@ fn hostile_frames_end_the_connection_and_nothing_else() {
         idle.push(stream);
     }
     let dangerous = place.event("Bash", json!({"command": "cat .env"}), "t");
-    assert_eq!(word(&place.hook(&place.lone_hook(), &dangerous)), "deny");
+    assert_eq!(word(&place.asked(&dangerous)), "deny");
 }

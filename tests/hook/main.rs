@@ -5,6 +5,7 @@
 mod dangerous;
 mod faults;
 mod fuzz;
+mod known;
 mod ordinary;
 mod protocol;
 mod tools;

@@ -12,6 +12,10 @@ use std::process::{Command, ExitStatus, Stdio};
 
 /// The version that the tests hold for.
 pub const VERSION: &str = "2.1.332";
+/// One that ignores `onFailure`, for the tests that say which they run: the last that npm installs where Node is older
+/// than 22.
+#[allow(dead_code)]
+pub const OLD: &str = "2.1.197";
 /// The key that the client is given when nothing else is said.
 pub const KEY: &str = "sk-ant-scripted-not-a-real-key";
 
@@ -26,14 +30,22 @@ impl Client {
     /// # Panics
     /// When it is not installed.
     pub fn pinned() -> Client {
+        Client::of_version(VERSION)
+    }
+
+    /// The client of this version.
+    ///
+    /// # Panics
+    /// When it is not installed.
+    pub fn of_version(version: &str) -> Client {
         // `cargo build --target …` puts a folder more between the target folder and the binary.
         let jess = Path::new(env!("CARGO_BIN_EXE_jess"));
-        let place = |folder: &Path| folder.join("client").join(VERSION).join("claude");
+        let place = |folder: &Path| folder.join("client").join(version).join("claude");
         let found = jess.ancestors().skip(2).take(2).map(place).find(|file| file.is_file());
         let Some(binary) = found else {
             let target = jess.ancestors().nth(2).unwrap_or(jess);
             panic!(
-                "Claude Code {VERSION} is not at {}.\nInstall it with:  tests/support/install-client.sh {}\n\
+                "Claude Code {version} is not at {}.\nInstall it with:  tests/support/install-client.sh {} {version}\n\
                  (needs npm and the network, once; about 0.4 GB)",
                 place(target).display(),
                 target.display(),

@@ -1,18 +1,32 @@
 #!/bin/bash
-# Installs the pinned Claude Code client for the tests that need it.
+# Installs a pinned Claude Code client for the tests that need it.
 #
-#   tests/support/install-client.sh [TARGET_DIR]
+#   tests/support/install-client.sh [TARGET_DIR [VERSION]]
 #
+# VERSION is 2.1.332, or 2.1.197, the last that npm installs where Node is older than 22.
 # It goes to TARGET_DIR/client/VERSION/claude (TARGET_DIR: the argument, CARGO_TARGET_DIR, or the repository's target/).
 # Only the native binary's package is fetched, with npm, and only when the file is not already there. Package and binary
 # must have exactly the digests below. The client's licence forbids redistribution: never commit or upload it.
 set -euo pipefail
 
-version=2.1.332
+version=${2:-2.1.332}
 package=@anthropic-ai/claude-code-linux-x64
-package_sha512=f4JWhzwYutJIHScC7/dYOPX6s28tt7ZADhsOi8zwOHq5fFPEuUeChh2NMfinSg0GrUckYxaeebC4h0DqiKzLcw==
-binary_sha256=a2df1f41bb00250992926420d0063f89b127cb81abdd284dbefb80c50ff1d026
-binary_size=402325736
+case $version in
+    2.1.332)
+        package_sha512=f4JWhzwYutJIHScC7/dYOPX6s28tt7ZADhsOi8zwOHq5fFPEuUeChh2NMfinSg0GrUckYxaeebC4h0DqiKzLcw==
+        binary_sha256=a2df1f41bb00250992926420d0063f89b127cb81abdd284dbefb80c50ff1d026
+        binary_size=402325736
+        ;;
+    2.1.197)
+        package_sha512=rIlKmrY0QMyHgPRX/MYWNj039vbypICvI9jVe3rs9Xy2RnNklySjyPxqh62QadznzoftEO23uYQ1tFePcQ//bg==
+        binary_sha256=f54e69cbc89b2da61a415700af7ff52a147e862517d4f1b0eecf768448cf7f83
+        binary_size=245517112
+        ;;
+    *)
+        echo "install-client: no digests are known for version $version" >&2
+        exit 1
+        ;;
+esac
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 target=${1:-${CARGO_TARGET_DIR:-$root/target}}

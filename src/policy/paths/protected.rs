@@ -55,7 +55,8 @@ fn built_in(path: &Path, scope: &Scope) -> Option<Protected> {
         || refs.windows(2).any(|w| {
             matches!(
                 w,
-                [".vscode", "tasks.json" | "settings.json" | "launch.json" | "mcp.json"]
+                [".cargo", "config" | "config.toml"]
+                    | [".vscode", "tasks.json" | "settings.json" | "launch.json" | "mcp.json"]
                     | [".idea", "workspace.xml" | "runconfigurations"]
                     | ["site-packages" | "dist-packages", _]
             ) && (w[0] != "site-packages" && w[0] != "dist-packages" || name.ends_with(".pth"))

@@ -12,6 +12,7 @@ impl Machine<'_> {
     /// Everything that runs nothing else: builtins, then the rules.
     pub(super) fn plain(&mut self, base: &str, name: &Val, args: &[Val], stdin: &Val) -> Val {
         let first = args.first().map(|a| a.text.as_str()).unwrap_or_default();
+        self.latent_arguments(base, args, stdin);
         match base {
             ":" | "true" | "false" | "test" | "[" | "sleep" | "wait" | "exit" | "return" | "break"
             | "continue" | "shift" | "umask" | "jobs" | "fg" | "bg" | "disown" | "ulimit" | "hash"
@@ -19,6 +20,7 @@ impl Machine<'_> {
             | "let" | "date" | "whoami" | "hostname" | "uname" | "id" | "arch" | "nproc" | "tty"
             | "clear" | "yes" | "ps" | "top" | "uptime" | "free" | "df" => match base {
                 "id" | "whoami" | "hostname" | "uname" => Val::unknown(Taint::FILE),
+                "yes" if !args.is_empty() => echo(args),
                 _ => Val::unknown(Taint::NONE),
             },
             "echo" => echo(args),
@@ -146,9 +148,11 @@ impl Machine<'_> {
                 Some(path) => Val::known(format!("{}\n", path.to_string_lossy())),
                 None => Val::unknown(Taint::NONE),
             },
-            "which" | "type" | "whereis" => {
-                args.last().map_or_else(Val::default, |a| a.map(format!("{}\n", a.text)))
-            }
+            "which" => args.last().map_or_else(Val::default, |a| {
+                let slash = a.text.contains('/') || a.text.contains(HOLE);
+                a.map(if slash { format!("{}\n", a.text) } else { format!("/usr/bin/{}\n", a.text) })
+            }),
+            "type" | "whereis" => args.last().map_or_else(Val::default, |a| a.map(format!("{}\n", a.text))),
             "mktemp" => {
                 let template = args.iter().find(|a| a.text.contains("XXX")).map(|a| a.text.replace('X', "x"));
                 Val::known(

@@ -89,6 +89,9 @@ impl Machine<'_> {
                         if !o.has(&["-c", "--command"]) && !stdin.text.is_empty() {
                             self.text(stdin, &[], &Val::default());
                         }
+                        if base == "runuser" && o.has(&["-u"]) {
+                            return self.run(&o.operands, stdin);
+                        }
                         if base == "runuser" && o.operands.len() > 1 {
                             return self.run(&o.operands[1..], stdin);
                         }

@@ -72,7 +72,7 @@ const CODE_MAX: usize = 128 * 1024;
 #[rustfmt::skip]
 const RUNS: &[&str] = &["system", "popen", "exec(", "execSync", "spawn", "check_output", "check_call", "subprocess", "shell_exec", "passthru", "proc_open", "pty.", "os.exec", "execve", "execFile", "Open3", "IO.popen", "%x", "qx", "`", "child_process", "os.execute", "io.popen", "do shell script", "| getline", "|getline", "run(", "backtick", "Process", "shellescape", "Deno.Command", "Bun.$", "| \"", "posix_spawn", "commands.get"];
 #[rustfmt::skip]
-const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "fopen", "File.", "IO.", "<F", "<$", "<>", "ARGV", "load", "getline", "include", "require", "createReadStream", "Path(", "copy", "glob", "scandir", "listdir", "walk", "opendir", "readdir", "fileinput", "linecache", "mmap", "lines(", "dofile", "loadfile", "text(", "json(", "file(", "parse", "source", "rename", "symlink", "link", "sqlite", "ConfigParser", "dotenv", "while (("];
+const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "fopen", "File.", "IO.", "<F", "<$", "<>", "ARGV", "load", "getline", "include", "require", "createReadStream", "Path(", "copy", "glob", "scandir", "listdir", "walk", "opendir", "readdir", "fileinput", "linecache", "mmap", "lines(", "dofile", "loadfile", "text(", "json(", "file(", "parse", "source", "rename", "symlink", "link", "sqlite", "ConfigParser", "dotenv", "while ((", "\\input", "\\include", "\\verbatiminput"];
 #[rustfmt::skip]
 const WRITES: &[&str] = &["write", "'w", "\"w", "'a", "\"a", "append", "dump", "copy", "rename", "replace", "symlink", "link(", "chmod", "truncate", "unlink", "remove", "mkdir", "move", "put_contents", ">", "save", "touch", "rmSync", "rm("];
 #[rustfmt::skip]
@@ -83,6 +83,25 @@ const REMOVES: &[&str] = &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "
 const DECODES: &[&str] = &["b64decode", "base64", "fromhex", "unhexlify", "atob(", "decode64", "decode_base64", "unpack", "codecs.decode", "rot13", "marshal", "zlib.decompress", "String.fromCharCode", "chr(", "pack(", "'hex'", "\"hex\"", "[::-1]", ".reverse(", "reversed("];
 #[rustfmt::skip]
 const EVALUATES: &[&str] = &["eval(", "eval ", "exec(", "Function(", "compile(", "__import__", "loadstring", "load(", "runInThisContext", "vm.", "instance_eval", "class_eval", "assert(", "create_function", "importlib", "runpy"];
+
+/// Every file of a directory, dotted ones among them.
+const LISTS: &[&str] =
+    &["listdir(", "scandir(", "iterdir(", "opendir", "readdir", "os.walk", "Dir.entries", "Dir.children"];
+/// What is in a file.
+const OPENS: &[&str] = &[
+    "open(",
+    "read_text",
+    "readFile",
+    "File.read",
+    "open F",
+    "open my",
+    "<F>",
+    "slurp",
+    "file_get_contents",
+];
+/// Some of them, by name.
+const PICKS: &[&str] =
+    &["endswith(", "endsWith(", "suffix", "splitext", "extname", "=~", "fnmatch", "grep {", ".test("];
 
 impl Machine<'_> {
     /// Judges a program. `inline`: it stands on the command line, so every word of it is the agent's; otherwise it is a
@@ -141,6 +160,21 @@ impl Machine<'_> {
         }
         if runs {
             self.code_runs(code, &literals);
+        }
+        // A text that the program evaluates is a program as well.
+        if inline && has(EVALUATES) && self.depth < super::limits::DEPTH {
+            self.depth += 1;
+            for inner in
+                literals.iter().chain(&joined).filter(|l| l.contains('(') && l.len() < code.len()).take(16)
+            {
+                self.code(language, inner, true);
+            }
+            self.depth -= 1;
+        }
+        if inline && has(LISTS) && has(OPENS) && !has(PICKS) {
+            for name in self.world.list(&self.cwd()) {
+                self.literal(&format!("./{name}"), true, true, false, false);
+            }
         }
         if has(REMOVES) {
             self.code_removes(code, &literals, home, inline);

@@ -34,6 +34,10 @@ pub(super) struct State {
     pub links: HashMap<PathBuf, PathBuf>,
     /// Descriptors opened to the network.
     pub sockets: Vec<i32>,
+    /// Whether `*` also stands for names with a dot in front.
+    pub dotglob: bool,
+    /// Whether something fetched was unpacked.
+    pub unpacked: bool,
 }
 
 /// The evaluator.
@@ -282,12 +286,15 @@ impl<'a> Machine<'a> {
             }
             T::Not(a) | T::Parenthesized(a) => self.test(a, depth + 1),
             T::UnaryTest(_, w) => {
-                self.single(&w.value);
+                let name = self.single(&w.value);
+                self.latent(&name.text);
             }
             T::BinaryTest(_, a, b) => {
-                self.single(&a.value);
+                let left = self.single(&a.value);
+                self.latent(&left.text);
                 if b.value.contains('$') || b.value.contains('`') {
-                    self.single(&b.value);
+                    let right = self.single(&b.value);
+                    self.latent(&right.text);
                 }
             }
         }

@@ -53,8 +53,9 @@ impl Machine<'_> {
                 let old = self.state.oldpwd.clone().unwrap_or_else(|| self.scope.cwd.clone());
                 return Some(Val::known(old.to_string_lossy()));
             }
-            "RANDOM" | "SECONDS" | "LINENO" | "BASHPID" | "EPOCHSECONDS" | "PPID" | "UID" | "EUID"
-            | "SRANDOM" => {
+            // The client, or what runs this command for it.
+            "PPID" => return Some(Val::known("$PPID")),
+            "RANDOM" | "SECONDS" | "LINENO" | "BASHPID" | "EPOCHSECONDS" | "UID" | "EUID" | "SRANDOM" => {
                 return Some(Val::unknown(Taint::NONE));
             }
             "0" | "BASH_SOURCE" => return Some(self.state.zero.clone()),

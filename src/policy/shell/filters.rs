@@ -92,7 +92,9 @@ impl Machine<'_> {
         }
         let in_place = o.given.iter().any(|(n, _)| n.starts_with("-i") || n == "--in-place" || n == "-i");
         for script in &scripts {
-            self.sed_script(&script.text.clone());
+            if self.sed_script(&script.text.clone()) && stdin.taint.any(Taint::NET) {
+                self.deny("run.fetched", "The command runs what another machine answers.");
+            }
         }
         let mut input = if files.is_empty() { stdin.clone() } else { Val::default() };
         for file in &files {
@@ -115,7 +117,9 @@ impl Machine<'_> {
     }
 
     /// Commands of sed that read, write or run: `r`, `R`, `w`, `W`, `e` and the `e` and `w` flags of `s`.
-    pub(super) fn sed_script(&mut self, script: &str) {
+    /// Says whether a line of the input may run.
+    pub(super) fn sed_script(&mut self, script: &str) -> bool {
+        let mut runs = false;
         for part in script.split([';', '\n']) {
             let part = part.trim_start_matches(|c: char| {
                 c.is_ascii_digit() || matches!(c, ',' | '$' | '~' | '+' | '!' | '{' | ' ')
@@ -137,6 +141,7 @@ impl Machine<'_> {
                     self.write_file(&file, true);
                 }
                 Some('e') => {
+                    runs |= chars.as_str().trim().is_empty();
                     self.program(chars.as_str().trim(), &Val::default());
                 }
                 Some('s') => {
@@ -146,6 +151,7 @@ impl Machine<'_> {
                     if let [_, to, flags, ..] = fields.as_slice() {
                         let flags_only = flags.split(' ').next().unwrap_or_default();
                         if flags_only.contains('e') {
+                            runs = true;
                             self.program(&to.replace('&', ""), &Val::default());
                         }
                         if let Some((_, file)) = flags.split_once("w ") {
@@ -157,6 +163,7 @@ impl Machine<'_> {
                 _ => {}
             }
         }
+        runs
     }
 }
 

@@ -24,6 +24,7 @@ impl Machine<'_> {
         }
         let tests = &args[start..];
         let mut names: Vec<String> = Vec::new();
+        let mut whole: Vec<String> = Vec::new();
         let mut narrowed = false;
         let mut depth = 6usize;
         let mut i = 0;
@@ -41,6 +42,12 @@ impl Machine<'_> {
                             && tests.get(i + 2).is_none_or(|n| n.text != "-prune")
                         {
                             narrowed |= !matches!(pattern.as_str(), "*" | ".*" | "");
+                            if t.text.contains("path") || t.text == "-wholename" {
+                                let of_root = v.text.strip_prefix("./").map(|r| format!("*/{r}"));
+                                whole.push(of_root.unwrap_or_else(|| v.text.clone()));
+                                i += 2;
+                                continue;
+                            }
                             names.push(if t.text.starts_with("-i") {
                                 pattern.to_lowercase()
                             } else {
@@ -96,6 +103,7 @@ impl Machine<'_> {
                 }
                 let below = paths::secrets_below(&path, self.scope, self.world, &|p| {
                     p.file_name().is_some_and(|n| hits(self, &n.to_string_lossy()))
+                        && whole.iter().all(|w| glob_any(w, &p.to_string_lossy()))
                         && p.strip_prefix(&path).is_ok_and(|r| r.components().count() <= depth)
                 });
                 secrets.extend(below);

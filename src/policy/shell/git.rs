@@ -242,6 +242,11 @@ impl Machine<'_> {
                         format!("git {sub} makes the repository's content leave. A person has to agree."),
                     );
                 }
+                if sub == "grep" {
+                    for w in words.iter().skip(1) {
+                        self.read_file(w);
+                    }
+                }
                 if sub == "grep" && (has(&["--no-index", "--untracked"])) {
                     let roots: Vec<Val> = words.iter().skip(1).map(|w| (*w).clone()).collect();
                     self.searches(
@@ -331,6 +336,9 @@ impl Machine<'_> {
                 }
             }
             "update-index" | "check-ignore" | "ls-files" | "status" | "commit" | "mv" => {
+                if sub == "ls-files" && (cluster('o') || has(&["--others"])) {
+                    return self.find_files(&[Val::known(".")], stdin);
+                }
                 if sub == "mv" {
                     for w in &words {
                         self.git_path(w, true);

@@ -10,6 +10,7 @@
 //! | `run`, `scripts`, `builtins`, `filters` | which program runs, wrappers, shells, interpreters, builtins |
 //! | `carry`, `find`, `remote`, `packages` | programs that run a command in a form of their own |
 //! | `rules`, `files`, `search`, `admin`, `data` | what single programs may do |
+//! | `latent` | text in quotes that is evaluated all the same |
 //! | `git`, `git_config`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
 //! | `code`, `literals` | programs in other languages on the command line |
 
@@ -27,6 +28,7 @@ mod find;
 mod git;
 mod git_config;
 mod io;
+mod latent;
 pub mod limits;
 mod literals;
 mod net;

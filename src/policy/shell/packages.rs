@@ -101,7 +101,22 @@ impl Machine<'_> {
         }
         let goals: Vec<String> =
             o.operands.iter().filter(|a| !a.text.contains('=')).map(|a| a.text.clone()).collect();
-        for file in o.values(&["-f", "--file", "--makefile"]) {
+        let mut files = o.values(&["-f", "--file", "--makefile"]);
+        for dir in o.values(&["-C", "--directory"]) {
+            self.runs_unpacked(&dir);
+        }
+        self.runs_unpacked(&Val::known("."));
+        // One that this command has written.
+        if files.is_empty() {
+            for name in ["GNUmakefile", "makefile", "Makefile"] {
+                let name = Val::known(name);
+                if self.meanings(&name).iter().any(|p| self.state.files.contains_key(p)) {
+                    files.push(name);
+                    break;
+                }
+            }
+        }
+        for file in files {
             if file.text == "-" || file.text == "/dev/stdin" {
                 self.tainted(stdin);
                 self.makefile(&stdin.text.clone(), &goals);
@@ -190,6 +205,15 @@ impl Machine<'_> {
         let sub = words.first().map(String::as_str).unwrap_or_default();
         if o.has(&["--registry"]) {
             self.ask("run.fetched", "The packages come from another registry than the usual one.");
+        }
+        if sub == "pkg"
+            && words.get(1).is_some_and(|w| w == "set")
+            && words.iter().any(|w| w.starts_with("scripts"))
+        {
+            self.ask(
+                "persist.script",
+                "The command changes what the package's scripts run. Edit package.json instead.",
+            );
         }
         if let Some(shell) = o.values(&["--script-shell"]).first() {
             self.run(std::slice::from_ref(shell), stdin);

@@ -181,7 +181,7 @@ impl Machine<'_> {
         };
         match base {
             "kill" | "pkill" | "killall" | "skill" | "xkill" => {
-                if text.iter().any(|t| names_guard(t))
+                if text.iter().any(|t| names_guard(t) || *t == "$PPID")
                     || args.iter().any(|a| a.taint.any(Taint::CODED) || names_guard(&a.text))
                 {
                     self.deny("guard.kill", "The command stops the guard or the client.");

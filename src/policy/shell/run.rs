@@ -5,7 +5,7 @@ use super::options::Options;
 use super::scripts::hollow;
 use super::value::{HOLE, Taint, Val};
 use super::{code, limits};
-use crate::policy::Verdict;
+use crate::policy::{Verdict, paths};
 
 /// Programs that run the rest of their arguments: options that take a value, operands that come first.
 #[rustfmt::skip]
@@ -112,7 +112,23 @@ impl Machine<'_> {
         if let Some(language) = code::language(&base) {
             return self.interpreter(language, args, stdin);
         }
+        self.unpacks(&base, args, stdin);
         match base.as_str() {
+            "capsh" => match args.iter().position(|a| a.text == "--") {
+                Some(at) => self.shell(&args[at + 1..], stdin),
+                None => Val::default(),
+            },
+            "latex" | "pdflatex" | "xelatex" | "lualatex" | "tex" | "m4" | "bc" | "dc" => {
+                if args.iter().any(|a| a.text.contains("shell-escape") || a.text.contains("write18")) {
+                    self.ask("run.unknown", "The document may run any command. Leave the shell escape out.");
+                }
+                for text in args.iter().chain([stdin]).cloned().collect::<Vec<_>>() {
+                    self.read_file(&text);
+                    self.code(code::Language::Other, &text.text.replace(HOLE, " "), true);
+                }
+                Val::unknown(stdin.taint)
+            }
+            "mosh" | "autossh" | "dbclient" => self.carrier("ssh", args, stdin),
             "env" => self.env(args, stdin),
             "sudo" => {
                 let o = Options::split(
@@ -310,8 +326,25 @@ impl Machine<'_> {
             "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => {
                 self.ask("run.preload", format!("{name} loads code into every program the command starts."));
             }
-            "BASH_ENV" | "ENV" if text.contains('/') => {
+            "BASH_ENV" | "ENV" if text.contains('/') || text.starts_with('.') => {
                 self.load_script(value);
+                if self.meanings(value).iter().all(|p| paths::is_scratch(p, self.scope)) {
+                    self.ask(
+                        "run.preload",
+                        format!("{name} runs a file of the scratch space in every shell."),
+                    );
+                }
+            }
+            "PATH" | "PYTHONPATH" | "LD_LIBRARY_PATH" | "PERL5LIB" | "RUBYLIB" | "NODE_PATH"
+            | "CLASSPATH" => {
+                for dir in text.split(':').filter(|d| d.starts_with('/')).take(64) {
+                    let dir = std::path::Path::new(dir);
+                    let inherited =
+                        self.scope.env.get(name).is_some_and(|old| old.split(':').any(|o| dir == o));
+                    if !inherited && paths::is_scratch(dir, self.scope) {
+                        self.ask("run.preload", format!("{name} has programs run out of the scratch space."));
+                    }
+                }
             }
             "PROMPT_COMMAND"
             | "GIT_EXTERNAL_DIFF"
@@ -355,6 +388,7 @@ impl Machine<'_> {
             }
             "PERL5OPT" | "RUBYOPT" | "PYTHONSTARTUP" | "NODE_OPTIONS" | "PYTHONINSPECT"
                 if text.contains("require")
+                    || text.contains("-r")
                     || text.contains("import")
                     || text.contains("-M")
                     || text.contains("loader")

@@ -34,6 +34,7 @@ impl Machine<'_> {
                 return None;
             }
         }
+        self.runs_unpacked(name);
         None
     }
 
@@ -91,6 +92,7 @@ impl Machine<'_> {
                 return self.script_text(&path, &Val { text, taint: Taint::FILE }, args, stdin);
             }
         }
+        self.runs_unpacked(file);
         Val::unknown(stdin.taint)
     }
 
@@ -101,6 +103,11 @@ impl Machine<'_> {
     /// Python, perl, node and their like.
     pub(super) fn interpreter(&mut self, language: code::Language, args: &[Val], stdin: &Val) -> Val {
         let flags = language.code_flags();
+        if language == code::Language::Awk
+            && !args.iter().any(|a| flags.iter().any(|f| a.text.starts_with(f)))
+        {
+            return self.awk(args, stdin, false);
+        }
         let mut i = 0;
         let mut ran = false;
         while let Some(arg) = args.get(i) {
@@ -250,6 +257,9 @@ impl Machine<'_> {
     pub(super) fn awk(&mut self, args: &[Val], stdin: &Val, ran: bool) -> Val {
         // `-f prog`, `-v a=b`, `-F x` have been passed over as options; their values stand among the operands.
         let o = Options::split(args, &["-f", "-v", "-F", "-i", "-E"], false);
+        for file in o.values(&["-f", "-E"]) {
+            self.read_file(&file);
+        }
         let mut operands = o.operands.iter();
         if !ran
             && !o.has(&["-f", "-E"])
@@ -257,6 +267,11 @@ impl Machine<'_> {
         {
             let text = program.text.clone();
             self.tainted_code(program);
+            if stdin.taint.any(Taint::NET)
+                && ["system(", "getline", "| \"", "|\""].iter().any(|w| text.contains(w))
+            {
+                self.deny("run.fetched", "The command runs what another machine answers.");
+            }
             self.code(code::Language::Awk, &text, true);
         }
         let mut taint = stdin.taint;

@@ -120,6 +120,9 @@ impl Machine<'_> {
         }
         for (name, value, _) in &assignments {
             self.environment(name, value.first().unwrap_or(&Val::default()), &argv);
+            if name.starts_with("PS") {
+                self.latent_value(name, value);
+            }
         }
         let shadowed: Vec<(String, Option<Vec<Vec<Val>>>)> =
             assignments.iter().map(|(n, ..)| (n.clone(), self.state.vars.get(n).cloned())).collect();
@@ -163,6 +166,7 @@ impl Machine<'_> {
     }
 
     pub(super) fn set(&mut self, name: &str, value: Vec<Val>, append: bool) {
+        self.latent_value(name, &value);
         let value = if append {
             let mut old = self.state.vars.get(name).and_then(|v| v.first()).cloned().unwrap_or_default();
             match (old.len(), value.as_slice()) {

@@ -297,7 +297,8 @@ impl Machine<'_> {
                 }
                 let deep = *part == "**";
                 for name in self.world.list(&self.world.resolve(dir)) {
-                    if (deep && !name.starts_with('.')) || glob_matches(part, &name) {
+                    let dotted = self.state.dotglob && super::find::glob_any(part, &name);
+                    if (deep && !name.starts_with('.')) || dotted || glob_matches(part, &name) {
                         next.push((
                             dir.join(&name),
                             format!("{shown}{name}{}", if i < last { "/" } else { "" }),
