@@ -94,13 +94,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("rpc: {:.0} requests/s", requests.len() as f64 / start.elapsed().as_secs_f64());
     let plain = "The quick brown fox jumps over the lazy dog; see chapter 4, page 12.\n".repeat(200_000);
-    let code = include_str!("measure_text.rs").repeat(1000);
+    let code = include_str!("../src/gate/tree.rs").repeat(800);
     for (name, text) in [("prose", &plain), ("code", &code)] {
         for (function, run) in [
             ("redact_autofetch", (|t| jess::envelope::redact_autofetch(t).0.len()) as fn(&str) -> usize),
             ("neutralise", |t| jess::envelope::neutralise(t).len()),
             ("secrets", |t| jess::gate::secrets::find(t).len()),
             ("encoded", |t| jess::gate::encoded::find(t).len()),
+            ("whole gate", |t| {
+                jess::gate::check_text("x", &jess::untrusted::Untrusted::new(t.to_string())).len()
+            }),
         ] {
             let start = Instant::now();
             std::hint::black_box(run(text));
@@ -125,6 +128,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "[]:",
         "<",
         "](<",
+        "](",
         "data:,",
         "<b ",
         "<b style='",

@@ -16,6 +16,11 @@ use std::io::{self, BufRead, Write};
 /// Longest request line, in bytes.
 pub const MAX_LINE: usize = 64 << 20;
 
+/// Values in one request; a value takes more memory than its text.
+pub const MAX_VALUES: usize = 1 << 20;
+/// A shorter line cannot hold more of them than that.
+const LARGE: usize = MAX_VALUES;
+
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -129,6 +134,9 @@ pub fn answer(line: &[u8]) -> Vec<u8> {
     if !text.trim_start().starts_with('{') {
         return reply(None, Err(invalid("a request is a JSON object on one line".into())));
     }
+    if line.len() > LARGE && values(line) > MAX_VALUES {
+        return reply(id_alone(text), Err(invalid(format!("the line holds more than {MAX_VALUES} values"))));
+    }
     let request: Request<'_> = match serde_json::from_str(text) {
         Ok(request) => request,
         Err(error) => return reply(id_alone(text), Err(invalid(format!("not a JSON request: {error}")))),
@@ -147,6 +155,29 @@ pub fn answer(line: &[u8]) -> Vec<u8> {
         outcome
             .unwrap_or_else(|_| Err(Failure::new("Internal", format!("a defect in jess stopped {method}")))),
     )
+}
+
+/// How many values a JSON text holds at most: commas, colons and brackets outside strings.
+fn values(line: &[u8]) -> usize {
+    let (mut count, mut at) = (0, 0);
+    while let Some(b) = line.get(at) {
+        match b {
+            b'"' => {
+                at += 1;
+                while let Some(found) = memchr::memchr2(b'"', b'\\', line.get(at..).unwrap_or_default()) {
+                    at += found;
+                    if line.get(at) == Some(&b'"') {
+                        break;
+                    }
+                    at += 2;
+                }
+            }
+            b',' | b':' | b'[' | b'{' => count += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    count
 }
 
 /// A number, or a string that is text.

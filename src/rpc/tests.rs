@@ -168,3 +168,21 @@ fn nonces_of_many_calls_are_all_different() {
         .collect();
     assert_eq!(nonces.len(), 50);
 }
+
+#[test]
+fn a_line_of_very_many_values_is_refused_before_they_take_memory() {
+    let line = |n: usize| {
+        let names = "[],".repeat(n);
+        format!(
+            "{{\"id\": 1, \"method\": \"env.strip\", \"params\": {{\"env\": [], \"names\": [{names}0]}}}}"
+        )
+    };
+    assert_eq!(kind(&ask(&line(1000))), "InvalidParams", "the control");
+    assert_eq!(kind(&ask(&line(MAX_VALUES))), "InvalidRequest");
+    // What stands in a string is one value.
+    let text = "[{,:\\\"".repeat(MAX_VALUES);
+    let line = format!(
+        "{{\"id\": 1, \"method\": \"sanitise.has_nonprintable\", \"params\": {{\"text\": \"{text}\"}}}}"
+    );
+    assert_eq!(ask(&line)["result"]["found"], false);
+}

@@ -15,25 +15,24 @@ const ROUNDS: usize = 3;
 /// two slashes stand close behind the brackets.
 pub(super) fn worth_reading(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
     // Both only move on, so that a run of brackets is read once.
     let (mut close, mut acting) = (0, 0);
-    memchr::memchr_iter(b']', bytes).any(|at| {
-        if !matches!(byte(at + 1), b'(' | b':') {
-            return false;
-        }
+    for at in memchr::memmem::find_iter(bytes, b"](") {
         let from = at + 2;
         if close < from {
-            close =
-                from + memchr::memchr(b')', bytes.get(from..).unwrap_or_default()).unwrap_or(usize::MAX / 4);
+            // Without a closing parenthesis there is no link, here and further on.
+            let Some(len) = memchr::memchr(b')', bytes.get(from..).unwrap_or_default()) else { return false };
+            close = from + len;
         }
         if acting < from {
             acting = next_acting(bytes, from);
         }
         // What has no end close by is no short destination.
-        let end = close.min(from + WINDOW);
-        acting < end || (end == from + WINDOW && end <= bytes.len())
-    })
+        if acting < close.min(from + WINDOW) || close >= from + WINDOW {
+            return true;
+        }
+    }
+    false
 }
 
 /// Bytes of a destination that are looked at.

@@ -50,6 +50,18 @@ const FETCHING: &[&str] = &[
     "stylesheet",
 ];
 
+/// By length, the first letters of [`FETCHING`], as bits from `a` on: most elements are settled by them.
+const FETCHING_BY_LENGTH: [u32; 20] = {
+    let mut table = [0; 20];
+    let mut i = 0;
+    while i < FETCHING.len() {
+        let name = FETCHING[i].as_bytes();
+        table[name.len()] |= 1 << (name[0] - b'a');
+        i += 1;
+    }
+    table
+};
+
 /// Elements whose content, too, acts: they go even without attributes and in the middle of a word.
 const ACTIVE: &[&str] = &["script", "style", "svg", "iframe", "object", "embed", "applet"];
 
@@ -96,6 +108,8 @@ const ATTRIBUTES: &[&str] = &[
     "cursor",
     "stroke",
     "content",
+    "base",
+    "datasrc",
 ];
 
 impl Scanner<'_> {
@@ -120,14 +134,11 @@ impl Scanner<'_> {
         }
         let name = self.text.get(at + 1..name_end)?;
         let local = name.rsplit(':').next().unwrap_or(name);
-        let is = |set: &[&str]| {
-            let first = local.as_bytes().first().map(u8::to_ascii_lowercase);
-            set.iter().any(|known| {
-                known.len() == local.len()
-                    && known.as_bytes().first().copied() == first
-                    && local.eq_ignore_ascii_case(known)
-            })
-        };
+        let first = local.as_bytes().first().map_or(0, |b| b | 0x20);
+        let possible = FETCHING_BY_LENGTH
+            .get(local.len())
+            .is_some_and(|letters| first.is_ascii_lowercase() && letters >> (first - b'a') & 1 != 0);
+        let is = |set: &[&str]| possible && set.iter().any(|known| local.eq_ignore_ascii_case(known));
         if is(&["style"]) {
             return Some((at, self.style_end(name_end)));
         }
@@ -146,8 +157,8 @@ impl Scanner<'_> {
         if bare {
             return None;
         }
-        if name.eq_ignore_ascii_case("a") {
-            return self.anchor(name_end).then(|| (at, self.tag_end(name_end, None).0));
+        if name.eq_ignore_ascii_case("a") && self.anchor(name_end) {
+            return Some((at, self.tag_end(name_end, None).0));
         }
         let mut acts = false;
         let (end, decided) = self.tag_end(name_end, Some(&mut acts));
@@ -232,9 +243,14 @@ impl Scanner<'_> {
             });
             return (from, seen);
         }
-        if memchr::memchr(b'>', self.bytes.get(from..).unwrap_or_default()).is_none() {
-            self.no_tag_end_from = from;
-            return self.tag_end(from, acts);
+        if self.next_tag_end < from {
+            match memchr::memchr(b'>', self.bytes.get(from..).unwrap_or_default()) {
+                Some(len) => self.next_tag_end = from + len,
+                None => {
+                    self.no_tag_end_from = from;
+                    return self.tag_end(from, acts);
+                }
+            }
         }
         let mut at = from;
         loop {

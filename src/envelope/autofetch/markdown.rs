@@ -22,6 +22,7 @@ impl<'a> Scanner<'a> {
             // What was opened longest ago is closed least likely.
             if self.brackets.len() >= MAX_OPEN {
                 self.brackets.drain(..MAX_OPEN / 2);
+                self.forgot = true;
             }
             self.brackets.push((at, image));
         }
@@ -85,13 +86,22 @@ impl<'a> Scanner<'a> {
 
     /// `[label]: destination` as the first thing of a line, containers aside.
     fn definition(&mut self, open: Option<usize>, close: usize) -> Option<Range> {
-        let start = open?;
+        let Some(start) = open else {
+            self.unsure |= self.forgot;
+            return None;
+        };
         let line = memchr::memrchr(b'\n', self.bytes.get(start.saturating_sub(1024)..start)?)
             .map_or(self.line_start.min(start), |n| start.saturating_sub(1024) + n + 1);
         let prefix = self.bytes.get(line..start)?;
         let container =
             |b: &u8| matches!(b, b' ' | b'\t' | b'>' | b'-' | b'*' | b'+' | b'.' | b')' | b'0'..=b'9');
-        if !prefix.iter().all(container) || prefix.starts_with(b"    ") || prefix.starts_with(b"\t") {
+        if !prefix.iter().all(container) || close == start + 1 {
+            return None;
+        }
+        if prefix.starts_with(b"    ") || prefix.starts_with(b"\t") {
+            // Code, or a definition in a list: the block it stands in says which.
+            let window = self.bytes.get(close + 2..self.bytes.len().min(close + 258)).unwrap_or_default();
+            self.unsure |= window.iter().any(|b| matches!(b, b':' | b'/' | b'&' | b'\\' | b'%'));
             return None;
         }
         let footnote = self.byte(start + 1) == b'^';
@@ -214,11 +224,11 @@ impl<'a> Scanner<'a> {
         };
         let mut end = at + 1;
         loop {
-            let rest = self.bytes.get(end..)?;
-            let len = memchr::memchr2(close, b'\\', rest)?;
-            if !self.spend(len + 1) {
-                return None;
-            }
+            // What is looked through is drawn from the budget, found or not.
+            let rest = self.bytes.get(end..self.bytes.len().min(end.saturating_add(self.budget)))?;
+            let found = memchr::memchr2(close, b'\\', rest);
+            let spent = self.spend(found.map_or(rest.len(), |len| len + 1));
+            let len = found.filter(|_| spent)?;
             end += len + 1;
             if rest.get(len) == Some(&close) {
                 return Some(end);

@@ -128,6 +128,10 @@ struct Scanner<'a> {
     no_style_end_from: usize,
     line_start: usize,
     unsure: bool,
+    /// Open brackets are no longer remembered.
+    forgot: bool,
+    /// The next `>`, as long as it is ahead.
+    next_tag_end: usize,
 }
 
 /// Bytes at which the scanner has to look; all others are skipped in a tight loop.
@@ -155,6 +159,8 @@ impl<'a> Scanner<'a> {
             no_style_end_from: usize::MAX,
             line_start: 0,
             unsure: false,
+            forgot: false,
+            next_tag_end: 0,
         }
     }
 

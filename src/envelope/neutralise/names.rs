@@ -122,7 +122,11 @@ pub(super) fn tag_possible(text: &[u8]) -> bool {
         || starts(b"antml")
         || name.ends_with(b"_")
         || name.ends_with(b"-")
-        || TAG_INDEX.may_hold(name)
+        || (TAG_INDEX.may_hold(name) && holds(TAGS, name))
+}
+
+fn holds(names: &[&str], name: &[u8]) -> bool {
+    names.iter().any(|known| known.len() == name.len() && name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
 /// [`tag_possible`] for what stands after a `[`.

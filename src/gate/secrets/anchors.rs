@@ -1,7 +1,8 @@
 //! One pass over a text for every literal that a secret can begin with or stand behind, in each of the readings.
 //!
-//! The first three bytes of each literal are in a bitmap; only where three bytes of the text are in it too is a literal
-//! compared. Ordinary text is passed over at a few instructions a byte, and nothing is compiled when the program starts.
+//! The first four bytes of each literal, or three of a shorter one, are in a bitmap; only where as many bytes of the text
+//! are in it too is a literal compared. Ordinary text is passed over at a few instructions a byte, and nothing is compiled
+//! when the program starts.
 
 use super::shape::{self, Part};
 use super::{Reading, named, rot13, structure};
@@ -40,9 +41,12 @@ pub(super) struct Anchor {
 
 pub(super) struct Anchors {
     literals: Vec<Literal>,
-    /// Bit by the hash of three bytes.
-    seen: Vec<u64>,
-    /// Open addressing by the same hash: three bytes and one, and where their literals start in `lists`.
+    /// Bit by the hash of the first three bytes of each.
+    seen: Box<[u64; WORDS]>,
+    /// The same of the four bytes of those that have them, and of the three of the others.
+    whole: [Box<[u64; WORDS]>; 2],
+    /// Open addressing by the same hash: the bytes, and where their literals start in `lists`. Three bytes have a fourth
+    /// of zero, which no literal has.
     slots: Vec<(u32, u32)>,
     /// Places of literals; each list ends with [`END`].
     lists: Vec<u32>,
@@ -52,13 +56,25 @@ const BITS: u32 = 17;
 const SLOTS: usize = 1 << 13;
 const END: u32 = u32::MAX;
 
-const fn hash(three: u32) -> usize {
-    (three.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
+const fn hash(bytes: u32) -> usize {
+    (bytes.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
 }
 
-fn three(bytes: &[u8]) -> u32 {
-    let at = |i: usize| u32::from(bytes.get(i).copied().unwrap_or(0));
-    at(0) | at(1) << 8 | at(2) << 16
+const WORDS: usize = (1 << BITS) / 64;
+
+#[inline(always)]
+fn has(bits: &[u64; WORDS], bytes: u32) -> bool {
+    let hash = hash(bytes);
+    bits[(hash >> 6) % WORDS] >> (hash & 63) & 1 != 0
+}
+
+fn set(bits: &mut [u64; WORDS], bytes: u32) {
+    let hash = hash(bytes);
+    bits[(hash >> 6) % WORDS] |= 1 << (hash & 63);
+}
+
+fn key(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).rev().fold(0, |key, b| key << 8 | u32::from(*b))
 }
 
 static ANCHORS: LazyLock<Anchors> = LazyLock::new(Anchors::build);
@@ -67,19 +83,25 @@ static ANCHORS: LazyLock<Anchors> = LazyLock::new(Anchors::build);
 /// rotated readings too.
 pub(super) fn each(bytes: &[u8], hidden: bool, mut each: impl FnMut(Anchor)) {
     let anchors = &*ANCHORS;
-    let seen = anchors.seen.as_slice();
-    let found = |hash: usize| seen.get(hash >> 6).is_some_and(|word| word >> (hash & 63) & 1 != 0);
+    let [long, short] = &anchors.whole;
     for (at, window) in bytes.windows(4).enumerate() {
-        let &[a, b, c, _] = window else { continue };
-        let three = u32::from(a) | u32::from(b) << 8 | u32::from(c) << 16;
-        if found(hash(three)) {
-            anchors.compare(bytes, at, three, hidden, &mut each);
+        let &[a, b, c, d] = window else { continue };
+        let four = u32::from_le_bytes([a, b, c, d]);
+        let three = four & 0x00FF_FFFF;
+        if !has(&anchors.seen, three) {
+            continue;
+        }
+        if has(long, four) {
+            anchors.compare(bytes, at, four, 4, hidden, &mut each);
+        }
+        if has(short, three) {
+            anchors.compare(bytes, at, three, 3, hidden, &mut each);
         }
     }
     // The last three bytes have no fourth beside them.
     if let Some(at) = bytes.len().checked_sub(3) {
-        let three = three(bytes.get(at..).unwrap_or_default());
-        anchors.compare(bytes, at, three, hidden, &mut each);
+        let three = key(bytes.get(at..).unwrap_or_default());
+        anchors.compare(bytes, at, three, 3, hidden, &mut each);
     }
 }
 
@@ -125,30 +147,31 @@ impl Anchors {
     fn index(literals: Vec<Literal>) -> Anchors {
         let mut keys: Vec<(u32, u32)> = Vec::new();
         for (n, literal) in literals.iter().enumerate() {
-            let mut head: Vec<u8> = literal.text.iter().take(3).copied().collect();
+            let mut head: Vec<u8> = literal.text.iter().take(4).copied().collect();
             if literal.reading == Reading::Mirrored {
                 head.reverse();
             }
-            // Each spelling of three letters that count in either case.
-            for case in 0..if literal.fold { 8u32 } else { 1 } {
+            // Each spelling of letters that count in either case.
+            for case in 0..if literal.fold { 1u32 << head.len() } else { 1 } {
                 let spelled: Vec<u8> = head
                     .iter()
                     .enumerate()
                     .map(|(i, b)| if case >> i & 1 == 1 { flipped(*b) } else { *b })
                     .collect();
-                keys.push((three(&spelled), n as u32));
+                keys.push((key(&spelled), n as u32));
             }
         }
         keys.sort_unstable();
         keys.dedup();
-        let mut seen = vec![0u64; (1 << BITS) / 64];
+        let mut seen = Box::new([0u64; WORDS]);
+        let mut whole = [Box::new([0u64; WORDS]), Box::new([0u64; WORDS])];
         let mut slots = vec![(0u32, END); SLOTS];
         let mut lists = Vec::with_capacity(keys.len() * 2);
         for group in keys.chunk_by(|a, b| a.0 == b.0) {
             let Some(&(key, _)) = group.first() else { continue };
-            if let Some(word) = seen.get_mut(hash(key) >> 6) {
-                *word |= 1 << (hash(key) & 63);
-            }
+            set(&mut seen, key & 0x00FF_FFFF);
+            let [long, short] = &mut whole;
+            set(if key >> 24 == 0 { short } else { long }, key);
             let mut at = hash(key) % SLOTS;
             while slots.get(at).is_some_and(|slot| slot.1 != END) {
                 at = (at + 1) % SLOTS;
@@ -159,16 +182,24 @@ impl Anchors {
             lists.extend(group.iter().map(|k| k.1));
             lists.push(END);
         }
-        Anchors { literals, seen, slots, lists }
+        Anchors { literals, seen, whole, slots, lists }
     }
 
     #[inline(never)]
-    fn compare(&self, bytes: &[u8], at: usize, three: u32, hidden: bool, each: &mut impl FnMut(Anchor)) {
-        let mut slot = hash(three) % SLOTS;
+    fn compare(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        key: u32,
+        width: usize,
+        hidden: bool,
+        each: &mut impl FnMut(Anchor),
+    ) {
+        let mut slot = hash(key) % SLOTS;
         let list = loop {
             match self.slots.get(slot) {
                 Some(&(_, END)) | None => return,
-                Some(&(key, list)) if key == three => break list,
+                Some(&(known, list)) if known == key => break list,
                 Some(_) => slot = (slot + 1) % SLOTS,
             }
         };
@@ -176,8 +207,8 @@ impl Anchors {
             let Some(literal) = self.literals.get(n as usize) else { return };
             let len = literal.text.len();
             let (start, end) = match literal.reading {
-                Reading::Mirrored => match (at + 3).checked_sub(len) {
-                    Some(start) if hidden => (start, at + 3),
+                Reading::Mirrored => match (at + width).checked_sub(len) {
+                    Some(start) if hidden => (start, at + width),
                     _ => continue,
                 },
                 Reading::Rotated if !hidden => continue,

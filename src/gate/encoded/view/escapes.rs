@@ -1,6 +1,6 @@
 //! Characters written as escapes inside the text.
 
-use super::{View, number};
+use super::{Reach, View, number};
 
 /// The text with URL escapes, string escapes and character references read.
 pub(super) fn escapes(text: &str, views: &mut Vec<View>) {
@@ -57,7 +57,7 @@ fn unescape(text: &str) -> Option<(char, usize)> {
 
 /// `=41` and soft line ends, where there are several.
 pub(super) fn quoted_printable(text: &str, views: &mut Vec<View>) {
-    let mut view = View { nested: true, exact: true, ..View::new("quoted-printable") };
+    let mut view = View { nested: true, exact: true, reach: Reach::Word, ..View::new("quoted-printable") };
     let (mut copied, mut any) = (0, 0);
     for at in memchr::memchr_iter(b'=', text.as_bytes()) {
         if at < copied {

@@ -1,50 +1,84 @@
 //! Text that is taken apart, or written with characters that only look like its own.
 
-use super::{MIN_LIST, View};
+use super::{MIN_LIST, Reach, View};
+
+/// Most bytes between two characters.
+const GAP: usize = 6;
 
 /// Single characters with the same few bytes between each two: `g h p _`, `'g', 'h'`, `g-h-p`.
 pub(super) fn spaced(text: &str, views: &mut Vec<View>) {
-    const GAP: usize = 6;
     let bytes = text.as_bytes();
     let mut view = View::new("separated");
-    let mut at = 0;
-    while let Some(&b) = bytes.get(at) {
-        if !b.is_ascii_alphanumeric() || bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
-            at += 1;
-            continue;
+    let mut done = 0;
+    for (from, to) in sparse(bytes) {
+        let mut at = from.max(done);
+        while at < to {
+            match list(bytes, at) {
+                Some((gap, count)) if count >= MIN_LIST => {
+                    let end = at + (count - 1) * (gap + 1) + 1;
+                    let list: Vec<u8> =
+                        (at..end).step_by(gap + 1).filter_map(|i| bytes.get(i).copied()).collect();
+                    view.gap();
+                    view.piece(&String::from_utf8_lossy(&list), at, end);
+                    at = end;
+                }
+                _ => at += 1,
+            }
         }
-        let after = bytes.get(at + 1..).unwrap_or_default();
-        let gap = after.iter().take(GAP + 1).take_while(|b| !b.is_ascii_alphanumeric()).count();
-        let separator = after.get(..gap).unwrap_or_default();
-        if gap == 0 || gap > GAP {
-            at += 1;
-            continue;
-        }
-        let next = |end: usize| {
-            let stands = bytes.get(end..end + gap) == Some(separator);
-            bytes.get(end + gap).filter(|b| stands && b.is_ascii_graphic())
-        };
-        let mut end = at + 1;
-        let mut count = 1;
-        while next(end).is_some() {
-            end += gap + 1;
-            count += 1;
-        }
-        if count >= MIN_LIST {
-            let list: Vec<u8> = (at..end).step_by(gap + 1).filter_map(|i| bytes.get(i).copied()).collect();
-            view.gap();
-            view.piece(&String::from_utf8_lossy(&list), at, end);
-            at = end;
-        } else {
-            at += 1;
-        }
+        done = at;
     }
     views.push(view);
 }
 
+/// Where lists could begin: in a list no two letters or digits stand side by side, so that of bytes seven apart three in
+/// a row begin no such pair.
+fn sparse(bytes: &[u8]) -> Vec<(usize, usize)> {
+    const STEP: usize = 7;
+    let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+    let mut out = Vec::new();
+    let mut row = 0;
+    for at in (0..bytes.len()).step_by(STEP) {
+        if letter(at) && letter(at + 1) {
+            if row >= 3 {
+                out.push((at.saturating_sub((row + 1) * STEP), at));
+            }
+            row = 0;
+        } else {
+            row += 1;
+        }
+    }
+    if row >= 3 {
+        out.push((bytes.len().saturating_sub((row + 2) * STEP), bytes.len()));
+    }
+    out
+}
+
+/// How many characters a list has that begins at `at`, and the bytes between each two.
+fn list(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    bytes.get(at).filter(|b| b.is_ascii_alphanumeric())?;
+    let after = bytes.get(at + 1..)?;
+    let gap = after.iter().take(GAP + 1).take_while(|b| !b.is_ascii_alphanumeric()).count();
+    if gap == 0 || gap > GAP {
+        return None;
+    }
+    let separator = after.get(..gap)?;
+    // Most words end here: the next one is longer than a character.
+    if after.get(gap + 1) != separator.first() {
+        return None;
+    }
+    let (mut end, mut count) = (at + 1, 1);
+    while bytes.get(end..end + gap) == Some(separator)
+        && bytes.get(end + gap).is_some_and(u8::is_ascii_graphic)
+    {
+        end += gap + 1;
+        count += 1;
+    }
+    Some((gap, count))
+}
+
 /// `"ghp_ab" + "cd…"`, `'a' . 'b'`, `"a" "b"`: string literals joined in code.
 pub(super) fn glued(text: &str, views: &mut Vec<View>) {
-    let mut view = View { exact: true, ..View::new("separated") };
+    let mut view = View { exact: true, reach: Reach::Word, ..View::new("separated") };
     let bytes = text.as_bytes();
     let (mut at, mut copied) = (0, 0);
     while let Some(found) = memchr::memchr3(b'"', b'\'', b'`', bytes.get(at..).unwrap_or_default()) {
@@ -77,8 +111,16 @@ pub(super) fn folded(text: &str, views: &mut Vec<View>) {
         let Some(c) = text.get(found..).and_then(|rest| rest.chars().next()) else { break };
         at = found + c.len_utf8();
         let seen = fold(c);
-        // A letter of another script that passes for nothing is text like any other.
-        if !invisible(c) && !seen.is_ascii() {
+        // A character that passes for none of a token's, or stands by itself, is text like any other.
+        let token = |b: Option<&u8>| {
+            b.is_some_and(|b| {
+                b.is_ascii_alphanumeric() || !b.is_ascii() || matches!(b, b'_' | b'-' | b'.' | b'=')
+            })
+        };
+        let beside = token(bytes.get(found.wrapping_sub(1))) || token(bytes.get(at));
+        let passes =
+            invisible(c) || seen.is_ascii_alphanumeric() || (seen.is_ascii() && "_-.=:/+~".contains(seen));
+        if !passes || !beside {
             continue;
         }
         if found > start {

@@ -14,7 +14,7 @@ pub(super) fn reversed(
     chains: &[(usize, usize)],
     views: &mut Vec<View>,
 ) {
-    let mut parts: Vec<(usize, usize)> = gathered.iter().filter_map(Gathered::span).collect();
+    let mut parts: Vec<(usize, usize)> = gathered.iter().filter_map(Gathered::mirrored).collect();
     parts.extend_from_slice(chains);
     parts
         .extend(escapes(text.as_bytes()).map(|at| (at.saturating_sub(BEFORE), (at + AFTER).min(text.len()))));

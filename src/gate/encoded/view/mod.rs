@@ -28,8 +28,9 @@ const MIN_LIST: usize = 12;
 pub(super) struct View {
     pub encoding: &'static str,
     pub text: String,
-    /// Offset in `text`, and the run of the source it came from; ascending in the first.
-    pieces: Vec<(usize, usize, usize)>,
+    /// Offset and length in `text`, and the run of the source it came from; ascending in the first.
+    pieces: Vec<(usize, usize, usize, usize)>,
+    reach: Reach,
     /// A piece as long as its source is a copy of it, byte for byte.
     pub exact: bool,
     /// Each piece is its source backwards.
@@ -38,6 +39,16 @@ pub(super) struct View {
     pub nested: bool,
     /// Compressed data that is too large to look at.
     pub unread: Vec<(usize, usize)>,
+}
+
+/// How far a token can reach from a decoded character.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Over the line: a name may stand before a value.
+    #[default]
+    Line,
+    /// Up to white space.
+    Word,
 }
 
 impl View {
@@ -49,24 +60,31 @@ impl View {
         if text.is_empty() {
             return;
         }
-        self.pieces.push((self.text.len(), start, end));
+        self.pieces.push((self.text.len(), text.len(), start, end));
         self.text.push_str(text);
     }
 
     /// A part of the source as it stands, between decoded characters or beside one. Of a long part only what a token
     /// could reach into is kept: what stands by itself belongs to the plain search.
     fn copied(&mut self, text: &str, from: usize, to: usize) {
-        /// Bytes kept after a decoded character and before the next.
+        /// Most bytes kept after a decoded character, and before the next.
         const AFTER: usize = 512;
         const BEFORE: usize = 128;
+        let stops = |b: &u8| match self.reach {
+            Reach::Line => *b == b'\n',
+            Reach::Word => b.is_ascii_whitespace(),
+        };
+        let part = text.as_bytes().get(from..to).unwrap_or_default();
         let (first, last) = (from == 0, to == text.len());
-        let head = if first { from } else { text.ceil_char_boundary((from + AFTER).min(to)) };
-        let tail = if last { to } else { text.floor_char_boundary(to.saturating_sub(BEFORE).max(from)) };
-        if head >= tail {
+        let after = part.iter().take(AFTER).position(stops).unwrap_or(part.len().min(AFTER));
+        let before = part.iter().rev().take(BEFORE).position(stops).unwrap_or(part.len().min(BEFORE));
+        let head = if first { from } else { text.ceil_char_boundary(from + after) };
+        let tail = if last { to } else { text.floor_char_boundary(to - before) };
+        if head >= tail && !(first && last) {
             return self.piece(text.get(from..to).unwrap_or_default(), from, to);
         }
         self.piece(text.get(from..head).unwrap_or_default(), from, head);
-        self.piece("\n", head, head + 1);
+        self.gap();
         self.piece(text.get(tail..to).unwrap_or_default(), tail, to);
     }
 
@@ -86,10 +104,11 @@ impl View {
     /// The source bytes behind one byte of the view.
     fn place(&self, at: usize) -> (usize, usize) {
         let next = self.pieces.partition_point(|p| p.0 <= at);
-        let Some(&(view_at, start, end)) = self.pieces.get(next.saturating_sub(1)) else { return (0, 0) };
-        let width = self.pieces.get(next).map_or(self.text.len(), |p| p.0) - view_at;
+        let Some(&(view_at, width, start, end)) = self.pieces.get(next.saturating_sub(1)) else {
+            return (0, 0);
+        };
         if self.exact && width == end - start {
-            let into = at.saturating_sub(view_at);
+            let into = at.saturating_sub(view_at).min(width.saturating_sub(1));
             let byte = if self.flip { end.saturating_sub(into + 1) } else { start + into };
             (byte, byte + 1)
         } else {
@@ -123,5 +142,9 @@ pub(super) fn views(text: &str, top: bool) -> Vec<View> {
 }
 
 fn number(digits: &[u8], radix: u32) -> Option<u8> {
-    u8::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
+    let mut value = 0u32;
+    for digit in digits {
+        value = value.checked_mul(radix)?.checked_add(char::from(*digit).to_digit(radix)?)?;
+    }
+    u8::try_from(value).ok().filter(|_| !digits.is_empty())
 }

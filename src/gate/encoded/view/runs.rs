@@ -77,9 +77,26 @@ impl Gathered<'_> {
         self.places.get(index).map_or(0, |p| p.1 + (at - p.0))
     }
 
-    /// From the first byte to the last, what breaks the run included; none if it is too short to hide a token.
-    pub(super) fn span(&self) -> Option<(usize, usize)> {
-        (self.run.len() >= MIN_BASE64).then(|| (self.place(0), self.end))
+    /// From the first byte to the last, what breaks the run included, when the run could decode to text backwards.
+    pub(super) fn mirrored(&self) -> Option<(usize, usize)> {
+        if self.run.len() < MIN_BASE64 {
+            return None;
+        }
+        let backwards: Vec<u8> = self.run.iter().rev().copied().collect();
+        let base64 = |part: &[u8]| {
+            (0..4).any(|shift| {
+                let rest = part.get(shift..).unwrap_or_default();
+                (shift == 0 && magic(&quad(rest))) || could_read(rest)
+            })
+        };
+        let longest =
+            |keep: fn(&u8) -> bool| backwards.split(|b| !keep(b)).map(<[u8]>::len).max().unwrap_or(0);
+        let could = backwards.split(|b| *b == b'=').any(|part| part.len() >= MIN_BASE64 && base64(part))
+            || longest(u8::is_ascii_hexdigit) >= PIECE
+            || longest(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7')) >= PIECE
+            || (self.run.iter().any(u8::is_ascii_digit)
+                && longest(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7')) >= PIECE);
+        could.then(|| (self.place(0), self.end))
     }
 }
 
