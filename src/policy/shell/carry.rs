@@ -144,6 +144,9 @@ impl Machine<'_> {
             "just" => Val::unknown(stdin.taint),
             "npm" | "yarn" | "pnpm" | "bun" => self.node_package(base, args, stdin),
             "gdb" | "lldb" => {
+                if args.iter().any(|a| a.text == "$PPID") {
+                    self.deny("guard.kill", "The command traces the client.");
+                }
                 for a in args {
                     for start in ["shell ", "!", "platform shell ", "python ", "script "] {
                         if let Some(line) = a.text.strip_prefix(start) {

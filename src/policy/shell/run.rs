@@ -129,6 +129,12 @@ impl Machine<'_> {
                 Val::unknown(stdin.taint)
             }
             "mosh" | "autossh" | "dbclient" => self.carrier("ssh", args, stdin),
+            "man" | "info" | "lynx" | "w3m" | "links" | "elinks" | "logger" => {
+                for file in args {
+                    self.read_file(file);
+                }
+                self.plain(&base, name, args, stdin)
+            }
             "env" => self.env(args, stdin),
             "sudo" => {
                 let o = Options::split(
