@@ -172,7 +172,7 @@ mod tests {
         denials.connect("192.0.2.1:443".parse().unwrap());
         denials.path(Kind::Write, Path::new("/w\n"));
         let line = denials.line().unwrap();
-        assert!(line.contains("--rw /w\\n") && line.contains("1 more") && !line.contains('\n'), "{line}");
+        assert!(line.contains("--rw /w\\x0a") && line.contains("1 more") && !line.contains('\n'), "{line}");
     }
 
     #[test]

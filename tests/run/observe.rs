@@ -81,6 +81,9 @@ fn what_breaks_out_stays_denied_while_observing() {
                   try:\n    socket.socket(socket.AF_UNIX)\nexcept OSError as e: print(e.errno)\nE";
     let ran = world.jess(&["--observe", profile.to_str().unwrap()], script);
     assert_eq!(ran.ok(), "-1 -1\n13\n13\n13\n13\n97", "{ran:?}");
+    let ran =
+        world.jess(&["--observe", profile.to_str().unwrap()], "head -1 /sys/kernel/uevent_seqnum; true");
+    assert!(ran.ok().is_empty() && !world.read("observed.toml").contains("/sys"), "{ran:?}");
 }
 
 #[test]

@@ -79,7 +79,8 @@ calls! {
     chdir 80 49
     rmdir 84 -
     readlink 89 -
-    newfstatat 262 79
+    newfstatat 262 -
+    fstatat - 79
     readlinkat 267 78
     faccessat 269 48
     execveat 322 281

@@ -49,6 +49,7 @@ const PLAIN: &[(Call, Use, Option<usize>, usize)] = &[
     (calls::faccessat, Use::Look, Some(0), 1),
     (calls::faccessat2, Use::Look, Some(0), 1),
     (calls::newfstatat, Use::Look, Some(0), 1),
+    (calls::fstatat, Use::Look, Some(0), 1),
     (calls::statx, Use::Look, Some(0), 1),
     (calls::chdir, Use::Look, None, 0),
     (calls::execve, Use::Execute, None, 0),
@@ -79,7 +80,7 @@ const PAIRS: &[(Call, Pair)] = &[
 ];
 
 /// Calls that examine a descriptor when they are given this flag, with the argument that holds the flags.
-const BY_DESCRIPTOR: &[(Call, u32)] = &[(calls::newfstatat, 3), (calls::statx, 2)];
+const BY_DESCRIPTOR: &[(Call, u32)] = &[(calls::newfstatat, 3), (calls::fstatat, 3), (calls::statx, 2)];
 
 /// Asks about every call with a path, and about connections.
 pub(super) fn rules(p: &mut Program) {
