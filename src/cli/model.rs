@@ -1,7 +1,7 @@
 //! The arguments that say what a run may ask of the model, and spend on it.
 
 use crate::dispatch::ModelSettings;
-use crate::egress::{Api, Budget, KeySource, ModelPolicy};
+use crate::egress::{Action, Api, Budget, KeySource, ModelPolicy};
 
 /// The model of a run.
 #[derive(clap::Args, Debug, Default)]
@@ -37,6 +37,14 @@ pub struct ModelArgs {
     /// [default: ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN]
     #[arg(long, value_name = "SOURCE")]
     key: Option<KeySource>,
+    /// A text planted in the target, which neither the model nor the results may hold: env:NAME, file:PATH or
+    /// command:COMMAND (may be repeated)
+    #[arg(long, value_name = "SOURCE")]
+    canary: Vec<KeySource>,
+    /// What happens to words of the model that hold a canary, a key or markup that fetches: mark, redact or stop
+    /// [default: redact]
+    #[arg(long, value_name = "ACTION")]
+    on_leak: Option<Action>,
     /// The shape of the model's API: anthropic, bedrock, vertex or openai [default: anthropic]
     #[arg(long, value_name = "SHAPE")]
     model_api: Option<Api>,
@@ -62,6 +70,8 @@ impl ModelArgs {
             url: self.model_url,
             names: self.model_name.into_iter().collect(),
             key: self.key,
+            canaries: self.canary,
+            on_leak: self.on_leak.unwrap_or_default(),
             policy: ModelPolicy {
                 models: self.allow_model,
                 max_tokens: self.max_tokens,

@@ -51,6 +51,7 @@ keys! {
     "network.allow" Narrows LIST, "[]", "The only hosts that WebFetch and fetching commands may reach. `example.org`, `*.example.org`. Empty: any.";
     "network.deny" Adds LIST, "[]", "Hosts that must not be reached.";
     "network.private" Refused LIST, "[]", "Hosts of the private network that may be reached without a question.";
+    "network.fetch" Tightens r#"{"enum":["any","jess"]}"#, "\"any\"", "`jess`: WebFetch and commands that fetch pages are denied, and told to use `jess fetch URL`.";
     "tools.deny" Adds LIST, "[]", "Globs of tool names that are denied, e.g. `mcp__*__delete_*`.";
     "tools.ask" Adds LIST, "[]", "Globs of tool names that are asked about.";
     "tools.arguments" Adds r#"{"type":"array","items":{"type":"object","required":["tool","argument"],"additionalProperties":false,"properties":{"tool":{"type":"string"},"argument":{"type":"string"},"allow":{"type":"array","items":{"type":"string"}},"deny":{"type":"array","items":{"type":"string"}}}}}"#, "[]", "Rules about arguments: `tool` and `argument` name it, the value must fit one of `allow` (if any) and none of `deny`.";

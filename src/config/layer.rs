@@ -74,8 +74,20 @@ table!(
         deny: List,
         /// Hosts of the private network that may be reached.
         private: List,
+        /// What fetches pages.
+        fetch: Option<Fetch>,
     }
 );
+
+/// What fetches pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fetch {
+    /// WebFetch and commands.
+    Any,
+    /// `jess fetch` alone.
+    Jess,
+}
 
 table!(
     /// `[tools]`

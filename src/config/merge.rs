@@ -1,6 +1,6 @@
 //! Files → what counts.
 
-use super::layer::{Answer, Attended, Layer, Sandbox, Severity, Shell};
+use super::layer::{Answer, Attended, Fetch, Layer, Sandbox, Severity, Shell};
 use super::{Config, Origin, Places, Problem};
 use crate::hook::exec::Tier;
 use crate::policy::Verdict;
@@ -120,6 +120,7 @@ impl Merge<'_> {
                 .into_iter()
                 .collect(),
             hosts_private: self.hosts("network.private", own!(own, network.private).into_iter().flatten()),
+            fetch_with_jess: own!(own, network.fetch) == Some(&Fetch::Jess),
             tools_deny: added!(own, project, tools.deny).cloned().collect(),
             tools_ask: added!(own, project, tools.ask).cloned().collect(),
             arguments: added!(own, project, tools.arguments)
@@ -202,6 +203,13 @@ impl Merge<'_> {
             }
             Some(spawn) => custom.spawn = spawn,
             None => {}
+        }
+        match p.network.fetch {
+            Some(Fetch::Jess) => custom.fetch_with_jess = true,
+            Some(Fetch::Any) if custom.fetch_with_jess => {
+                loosens(&mut self.problems, "network.fetch", "is looser than the operator's");
+            }
+            _ => {}
         }
         match p.commands.shell {
             Some(Shell::Restricted) => custom.restricted = Some(restricted(own, Some(p))),

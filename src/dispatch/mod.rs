@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
+use zeroize::Zeroizing;
 
 /// How long the agent may take to end by itself after its budget is used up, before it is told to.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -248,7 +249,8 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
     if switches.rule_of_two {
         check_rule_of_two(&client, request, switches)?;
     }
-    let stdin = prompt::seal(&request.untrusted, &request.repo, switches.envelope)?;
+    let sealed = prompt::seal(&request.untrusted, &request.repo, switches.envelope)?;
+    let (stdin, nonce) = sealed.map(|sealed| (sealed.text, sealed.nonce)).unzip();
     let needs_model = client.is_claude();
     let has_key = request.model.has_key();
     if needs_model && !has_key {
@@ -260,14 +262,16 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
     let scopes = request.model.scopes()?;
 
     let mut sandbox = sandbox::spawn(&spec, switches.sandbox)?;
+    let canaries = request.model.canaries()?;
     let mut config = egress_config(switches);
     if has_key {
-        request.model.add_to(&mut config, &placeholder, scopes)?;
+        let marks: Vec<&str> = canaries.iter().map(|c| c.as_str()).chain(nonce.as_deref()).collect();
+        request.model.add_to(&mut config, &placeholder, &marks, scopes)?;
     }
     config.on_exhausted = Some(stop_soon(sandbox.stopper()?));
     let door = network::open(&mut sandbox, &request.reach, config)?;
     let result = sandbox.supervise();
-    let known = keys_of_run(&placeholder, door.as_ref());
+    let known = keys_of_run(&placeholder, door.as_ref(), &canaries);
     let seen = door.map(egress::Handle::stop).unwrap_or_default();
 
     let report = sandbox::Report::new(&sandbox, &result);
@@ -385,11 +389,12 @@ fn spec(
     })
 }
 
-/// What must not come back in any encoding: the token of this run, and the operator's keys, which never were inside.
-fn keys_of_run(placeholder: &str, door: Option<&egress::Handle>) -> Known {
+/// What must not come back in any encoding: the token and the canaries of this run, and the operator's keys, which never
+/// were inside.
+fn keys_of_run(placeholder: &str, door: Option<&egress::Handle>, canaries: &[Zeroizing<String>]) -> Known {
     let keys: Vec<String> = model::KEY_VARIABLES.iter().filter_map(|name| std::env::var(name).ok()).collect();
     let secrets = door.map(egress::Handle::secrets).unwrap_or_default();
-    let read = secrets.iter().map(|secret| secret.as_str());
+    let read = secrets.iter().chain(canaries).map(|secret| secret.as_str());
     Known::new(keys.iter().map(|key| key.trim()).chain(read).chain([placeholder]))
 }
 

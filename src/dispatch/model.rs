@@ -2,11 +2,12 @@
 
 use super::{Error, PORT};
 use crate::audit;
-use crate::egress::{Api, Budget, Config, Credential, KeySource, ModelPolicy, ModelUpstream, Scope};
+use crate::egress::{Action, Api, Budget, Config, Credential, KeySource, ModelPolicy, ModelUpstream, Scope};
 use crate::sandbox::env;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
+use zeroize::Zeroizing;
 
 /// What the operator's environment says about an API: the variables that may hold the key, in the order in which they
 /// count, the one that may hold the URL, and the URL where it doesn't.
@@ -50,6 +51,10 @@ pub struct ModelSettings {
     pub names: HashMap<String, String>,
     /// Where the key comes from. `None`: the operator's environment.
     pub key: Option<KeySource>,
+    /// Texts that were planted in the target: neither the model nor the results may hold them.
+    pub canaries: Vec<KeySource>,
+    /// What happens to words of the model that must not leave.
+    pub on_leak: Action,
     /// What may be asked for.
     pub policy: ModelPolicy,
     /// What the run may spend.
@@ -93,11 +98,17 @@ impl ModelSettings {
         Ok(scopes)
     }
 
-    /// Adds the model to the door. Reads the key: called after the sandbox was split off.
+    /// Reads the canaries: called after the sandbox was split off.
+    pub(super) fn canaries(&self) -> Result<Vec<Zeroizing<String>>, Error> {
+        self.canaries.iter().map(|source| Ok(source.read()?)).collect()
+    }
+
+    /// Adds the model to the door; `marks` are texts that the model has no reason to write. Reads the key: called after the sandbox was split off.
     pub(super) fn add_to(
         &self,
         config: &mut Config,
         placeholder: &str,
+        marks: &[&str],
         scopes: Vec<Scope>,
     ) -> Result<(), Error> {
         let known = known(self.api);
@@ -106,6 +117,10 @@ impl ModelSettings {
         let url = url.as_deref().or(known.default).ok_or(Error::NoUrl)?;
         let upstream = ModelUpstream::new(url, self.credential()?, placeholder)?;
         config.model = Some(upstream.speaking(self.api).with_names(self.names.clone()));
+        config.inspection.action = self.on_leak;
+        for unwritten in marks.iter().copied().chain([placeholder]) {
+            config.inspection.secrets.push(Credential::new(unwritten)?);
+        }
         config.model_policy = self.policy.clone();
         config.budget = self.budget;
         config.scopes = scopes;

@@ -12,10 +12,18 @@ use std::path::{Path, PathBuf};
 /// Largest file of untrusted text, bytes.
 pub const MAX_BYTES: u64 = 8 << 20;
 
+/// A prompt's untrusted parts.
+pub struct Sealed {
+    /// What the agent reads on standard input.
+    pub text: String,
+    /// The nonce of its envelope, which a model has no reason to write.
+    pub nonce: String,
+}
+
 /// What the agent reads on standard input: each file in an envelope of one fresh nonce, and what that means.
 ///
 /// With `on` false (the drill) the text goes in as it is.
-pub fn seal(files: &[PathBuf], repo: &Path, on: bool) -> Result<Option<String>, Error> {
+pub fn seal(files: &[PathBuf], repo: &Path, on: bool) -> Result<Option<Sealed>, Error> {
     if files.is_empty() {
         return Ok(None);
     }
@@ -32,7 +40,7 @@ pub fn seal(files: &[PathBuf], repo: &Path, on: bool) -> Result<Option<String>, 
         }
     }
     sealed.push('\n');
-    Ok(Some(sealed))
+    Ok(Some(Sealed { text: sealed, nonce: envelope.nonce().to_owned() }))
 }
 
 fn read(path: &Path, repo: &Path) -> std::io::Result<Untrusted<String>> {

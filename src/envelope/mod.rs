@@ -80,6 +80,11 @@ impl Envelope {
             .to_string()
     }
 
+    /// The nonce, for those who look whether it comes back. Text that holds it must not be sealed with it.
+    pub(crate) fn nonce(&self) -> &str {
+        self.nonce.as_str()
+    }
+
     /// The nonce did come back in `response`: the model repeats envelope tags, which it has no reason to do.
     pub fn leaked_in(&self, response: &Untrusted<impl AsRef<str>>) -> bool {
         nonce_leaked(self.nonce.as_str(), response.inspect().as_ref())

@@ -30,6 +30,8 @@ pub struct Custom {
     pub hosts_allow: Vec<Vec<Host>>,
     /// Hosts of the private network that may be reached without a question.
     pub hosts_private: Vec<Host>,
+    /// Only `jess fetch` fetches.
+    pub fetch_with_jess: bool,
     /// Globs of tool names that are denied.
     pub tools_deny: Vec<String>,
     /// Globs of tool names that are asked about.

@@ -11,6 +11,8 @@ pub enum Fetcher {
     Tool,
     /// A command: the developer's own servers on loopback are ordinary.
     Command,
+    /// `jess fetch`, which screens each hop and seals what it prints.
+    Jess,
 }
 
 /// Longest run of encoded-looking characters that an address may hold: above it the address carries data.
@@ -90,6 +92,12 @@ pub fn fetch(address: &str, by: Fetcher, custom: &Custom) -> Decision {
     }
     let name = url.host_str().unwrap_or_default().trim_end_matches('.').to_lowercase();
     let own_loopback = by == Fetcher::Command && matches!(name.as_str(), "localhost" | "127.0.0.1" | "[::1]");
+    if custom.fetch_with_jess && by != Fetcher::Jess && !own_loopback {
+        return Decision::deny(
+            "web.jess_fetch",
+            "Pages are fetched with `jess fetch URL` here, run by the Bash tool: it prints the page as sealed text.",
+        );
+    }
     let mut answer = match custom.host(&name).filter(|_| !own_loopback) {
         Some(denied) => denied,
         None => host(&url, by),
@@ -205,7 +213,7 @@ fn loopback(port: u16, by: Fetcher) -> Decision {
                 "Port {port} of this machine controls it (containers, cluster or debugger). A person has to agree."
             ),
         ),
-        Fetcher::Tool => Decision::deny(
+        Fetcher::Tool | Fetcher::Jess => Decision::deny(
             "web.loopback",
             "The address is this machine itself. Use a command for a server of your own.",
         ),
@@ -257,8 +265,10 @@ fn address(ip: IpAddr, port: u16, by: Fetcher) -> Decision {
         return loopback(port, by);
     }
     match by {
-        Fetcher::Tool if private => Decision::deny("web.private", "The address lies in a private network."),
-        Fetcher::Tool => {
+        Fetcher::Tool | Fetcher::Jess if private => {
+            Decision::deny("web.private", "The address lies in a private network.")
+        }
+        Fetcher::Tool | Fetcher::Jess => {
             Decision::ask("web.literal", "The address is a number, not a name. A person has to agree.")
         }
         Fetcher::Command => Decision::SILENT,

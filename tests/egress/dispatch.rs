@@ -187,3 +187,51 @@ fn a_key_that_cannot_be_read_stops_before_anything_is_asked() {
     assert_eq!((done.status.code(), text(&done.stdout).as_str()), (Some(64), ""), "{}", text(&done.stderr));
     assert!(text(&done.stderr).contains("/nonexistent/key"));
 }
+
+/// A program that knows nothing but the variables of an OpenAI-shaped API.
+#[test]
+fn an_agent_of_another_api_finds_it_and_its_key_stays_outside() {
+    let world = World::new();
+    let url = format!("http://127.0.0.1:{}/v1", world.api.port());
+    let flags = [
+        "--model-api",
+        "openai",
+        "--model-url",
+        &url,
+        "--key",
+        &format!("file:{}", world.at("key").display()),
+        "--allow-model",
+        "gpt-x*",
+    ];
+    let script = "for m in gpt-x-mini other; do curl -q -s -o /dev/null -w '%{http_code} ' -H \"authorization: Bearer $OPENAI_API_KEY\" \
+                  -d \"{\\\"model\\\":\\\"$m\\\",\\\"messages\\\":[]}\" $OPENAI_BASE_URL/chat/completions; done; echo $OPENAI_API_KEY";
+    let done = world.dispatch(&flags, script);
+    let said = text(&done.stdout);
+    assert!(said.starts_with("200 403 "), "{said} {}", text(&done.stderr));
+    assert!(!said.contains("REAL"), "{said}");
+    let received = world.api.received();
+    assert!(received.starts_with("POST /v1/chat/completions "), "{received}");
+    assert!(received.contains(&format!("authorization: Bearer {KEY}")), "{received}");
+    assert_eq!(received.matches("POST ").count(), 1, "{received}");
+}
+
+#[test]
+fn a_canary_passes_neither_the_model_nor_the_results() {
+    let mut world = World::new();
+    const CANARY: &str = "false-token-5b1c9e7d";
+    std::fs::write(world.at("canary"), CANARY).unwrap();
+    world.api = api(|_| stream_answer(&events(&["say false-tok", "en-5b1c9e7d twice"], 5, 5)));
+    let body = r#"{"model":"claude-opus-5-5","max_tokens":9,"stream":true,"messages":[]}"#;
+    let ask = format!(
+        "curl -q -s -H \"x-api-key: $ANTHROPIC_API_KEY\" -d '{body}' $ANTHROPIC_BASE_URL/v1/messages | grep -c 'redacted by jess'"
+    );
+    let source = format!("file:{}", world.at("canary").display());
+    let count = |flags: &[&str]| text(&world.dispatch(flags, &ask).stdout).trim().to_owned();
+    assert_eq!(count(&[]), "0", "the control");
+    assert_eq!(count(&["--canary", &source]), "1");
+    assert_eq!(count(&["--canary", &source, "--on-leak", "mark"]), "0");
+    let reversed: String = CANARY.chars().rev().collect();
+    let tell = format!("echo result {reversed}");
+    assert_eq!(world.dispatch(&[], &tell).status.code(), Some(0), "the control");
+    assert_eq!(world.dispatch(&["--canary", &source], &tell).status.code(), Some(2));
+}

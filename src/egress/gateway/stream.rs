@@ -31,6 +31,19 @@ pub enum Action {
     Stop,
 }
 
+impl std::str::FromStr for Action {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Action, Self::Err> {
+        Ok(match text {
+            "mark" => Action::Mark,
+            "redact" => Action::Redact,
+            "stop" => Action::Stop,
+            _ => return Err("the actions are mark, redact and stop"),
+        })
+    }
+}
+
 /// What is looked for in the model's words.
 #[derive(Debug, Default)]
 pub struct Inspection {

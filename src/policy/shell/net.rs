@@ -190,6 +190,10 @@ impl Machine<'_> {
 
     /// An address that is fetched or that data is sent to.
     pub(super) fn address(&mut self, a: &Val) {
+        self.address_for(a, Fetcher::Command);
+    }
+
+    pub(super) fn address_for(&mut self, a: &Val, by: Fetcher) {
         if a.taint.any(Taint::LOCAL) {
             self.deny("exfil.address", "The address carries data of this machine.");
         }
@@ -200,7 +204,7 @@ impl Machine<'_> {
             return;
         }
         let plain = text.replace(HOLE, "x");
-        self.find(web::fetch(&plain, Fetcher::Command, &self.scope.custom));
+        self.find(web::fetch(&plain, by, &self.scope.custom));
     }
 
     pub(super) fn sends(&mut self, sent: Taint, own: bool, base: &str) {

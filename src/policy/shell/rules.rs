@@ -5,10 +5,17 @@ use super::eval::Machine;
 use super::options::Options;
 use super::search::BLIND;
 use super::value::{HOLE, Taint, Val};
+use crate::policy::web::Fetcher;
 use crate::policy::world::Kind;
 
 impl Machine<'_> {
     pub(super) fn rules(&mut self, base: &str, name: &Val, args: &[Val], stdin: &Val) -> Val {
+        if base == "jess" && args.first().is_some_and(|a| a.text == "fetch") {
+            for address in args.iter().filter(|a| a.text.contains("://")) {
+                self.address_for(address, Fetcher::Jess);
+            }
+            return Val::unknown(Taint::NET);
+        }
         if self.guard(base, args) || base == "claude" || base == "claude-code" || base == "jess" {
             return Val::unknown(Taint::NONE);
         }
