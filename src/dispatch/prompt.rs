@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 pub const MAX_BYTES: u64 = 8 << 20;
 
 /// A prompt's untrusted parts.
+#[derive(Debug)]
 pub struct Sealed {
     /// What the agent reads on standard input.
     pub text: String,
@@ -101,7 +102,7 @@ mod tests {
     fn sealed(text: &str) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        seal(&[file.path().to_path_buf()], Path::new("/"), true).unwrap().unwrap()
+        seal(&[file.path().to_path_buf()], Path::new("/"), true).unwrap().unwrap().text
     }
 
     #[test]
@@ -128,7 +129,7 @@ mod tests {
         std::os::unix::fs::symlink(&secret, repo.join("outer.md")).unwrap();
         std::os::unix::fs::symlink(dir.path(), repo.join("up")).unwrap();
         let text = |name: &str| seal(&[repo.join(name)], &repo, true);
-        assert!(text("inner.md").unwrap().unwrap().contains("of the target"));
+        assert!(text("inner.md").unwrap().unwrap().text.contains("of the target"));
         for name in ["outer.md", "up/secret", "../secret"] {
             assert!(text(name).is_err(), "{name}");
         }
