@@ -106,11 +106,26 @@ pub fn fetch(url: &str, config: Config, options: &FetchOptions) -> Result<Page, 
     outcome.map_err(|_| FetchError::Time(options.time))?
 }
 
+impl FetchError {
+    /// The same for a place that a page chose: its name is the page's own words.
+    fn of_redirect(self) -> FetchError {
+        let what = match self {
+            FetchError::Hop(_) => {
+                "the redirect leads to a host that is not allowed, not public or not reachable"
+            }
+            FetchError::Url(_) => "the redirect leads to a URL that is not fetched",
+            other => return other,
+        };
+        FetchError::Hop(what.into())
+    }
+}
+
 async fn follow(shared: &Shared, url: &str, options: &FetchOptions) -> Result<Page, FetchError> {
     let mut url =
         Url::parse(url).map_err(|_| FetchError::Url("the URL is not one; write https://HOST/PATH".into()))?;
     for hop in 0..=options.redirects {
-        let response = request(shared, &url, options).await?;
+        let asked = request(shared, &url, options).await;
+        let response = asked.map_err(|error| if hop == 0 { error } else { error.of_redirect() })?;
         let location =
             response.headers().get(header::LOCATION).filter(|_| response.status().is_redirection());
         let Some(location) = location else {

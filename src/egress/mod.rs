@@ -199,4 +199,6 @@ struct Shared {
     ledger: policy::Ledger,
     tls: std::sync::Arc<rustls::ClientConfig>,
     gateway: Option<gateway::Gateway>,
+    /// Room for the bodies of requests to the model.
+    bodies: tokio::sync::Semaphore,
 }

@@ -100,15 +100,20 @@ impl Resolver {
         if let Some(addresses) = self.pinned.get(name) {
             return Ok(addresses.clone());
         }
-        if let Some(addresses) = self.kept(name)? {
-            return Ok(addresses);
-        }
         let failed = |what: &str| Denial::failed(Reason::DnsFailed, format!("the name {name} {what}"));
+        if let Some(addresses) = self.kept(name)? {
+            // A failure is kept as well, without addresses.
+            return if addresses.is_empty() { Err(failed("did not resolve outside")) } else { Ok(addresses) };
+        }
         let resolver = self.system.get_or_try_init(|| async { self.build() }).await;
         let resolver =
             resolver.map_err(|()| failed("can't be resolved: no usable /etc/resolv.conf outside"))?;
         let lookup = tokio::time::timeout(self.limits.timeout, resolver.lookup_ip(format!("{name}.")));
-        match lookup.await {
+        let found = lookup.await;
+        if !matches!(&found, Ok(Ok(_))) {
+            self.keep(name, &[]);
+        }
+        match found {
             Err(_) => Err(failed("was not resolved in time")),
             Ok(Err(_)) => Err(failed("does not resolve outside")),
             Ok(Ok(found)) => match found.iter().take(MAX_ADDRESSES).collect::<Vec<_>>() {

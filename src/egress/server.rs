@@ -23,6 +23,9 @@ use tokio::time::timeout;
 /// Connections beyond the bound that are told so; the others are closed without a word.
 const REFUSALS: usize = 64;
 
+/// How long a door may take to close.
+const CLOSING: Duration = Duration::from_secs(5);
+
 /// Starts the door of a run.
 pub struct Server;
 
@@ -97,8 +100,12 @@ impl Handle {
         if let Some(shutdown) = self.shutdown.take() {
             let _ = shutdown.send(());
         }
+        // The run has ended; a connection that is being worked on must not hold up its report.
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            let deadline = Instant::now() + CLOSING;
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
     }
 }
@@ -129,6 +136,7 @@ impl Shared {
             ledger: Ledger::default(),
             tls,
             gateway,
+            bodies: tokio::sync::Semaphore::new(super::gateway::BODIES as usize),
             config,
         })
     }

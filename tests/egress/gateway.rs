@@ -104,7 +104,8 @@ fn the_key_does_not_come_back_in_any_form() {
     let door = Door::open(with_model(&api));
     for extra in [",\"stream\":true", ",\"error\":1", ""] {
         let answer = post(&door, "/v1/messages", TOKEN, &message(extra));
-        assert!(answer.contains("[redacted by jess]"), "{answer}");
+        // What is no stream and no document is not passed at all.
+        assert!(answer.contains("[redacted by jess]") || answer.contains("can't be read"), "{answer}");
         for form in &forms[..3] {
             assert!(!answer.contains(form.as_str()), "{answer}");
         }

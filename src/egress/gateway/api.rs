@@ -109,6 +109,10 @@ impl ModelUpstream {
         let path = match self.api {
             Api::Anthropic | Api::OpenAi => {
                 body.insert("model".into(), model.into());
+                // There, what is not told otherwise may be stored; servers of the same shape need not know the field.
+                if call == Call::Chat && self.host.ends_with("openai.com") {
+                    body.insert("store".into(), false.into());
+                }
                 format!("{}{}{question}{query}", self.path, self.own(path))
             }
             Api::Bedrock => {

@@ -11,6 +11,10 @@ use super::long::Long;
 /// Most bytes held back. A construct that is longer passes, and its destination is judged when it comes.
 pub(super) const WINDOW: usize = 4096;
 
+/// Bytes that are looked at for each byte that comes, and for none.
+const WORK_A_BYTE: u64 = 64;
+const FREE_WORK: u64 = 4 << 20;
+
 /// What stands in place of removed markup.
 pub(super) const REMOVED: &str = "[image removed by jess]";
 
@@ -28,6 +32,9 @@ pub(super) struct Autofetch {
     long: Option<Long>,
     /// What was found so far.
     pub found: u64,
+    /// Bytes that were looked at, and bytes that came.
+    work: u64,
+    came: u64,
 }
 
 /// A construct at the start of a text.
@@ -43,6 +50,7 @@ enum Construct {
 impl Autofetch {
     /// Takes the next text and returns what may pass; with `redact`, findings are replaced.
     pub(super) fn push(&mut self, text: &str, hosts: &[HostRule], redact: bool) -> String {
+        self.came = self.came.saturating_add(text.len() as u64);
         self.held.push_str(text);
         self.pass(hosts, redact, false)
     }
@@ -89,6 +97,15 @@ impl Autofetch {
             let at_line_start =
                 out.is_empty() || out.ends_with('\n') || out.trim_end_matches(' ').ends_with('\n');
             let too_long = from.len() > WINDOW;
+            // Openings inside openings are looked at again and again; a text that is made of them is judged as it
+            // passes, once.
+            self.work = self.work.saturating_add(from.len().min(WINDOW) as u64);
+            if self.work > FREE_WORK.saturating_add(self.came.saturating_mul(WORK_A_BYTE))
+                && let Some(long) = Long::strict(from)
+            {
+                self.long = Some(long);
+                return Some(from);
+            }
             let (len, destination) = match construct(from, at_line_start) {
                 Construct::Whole(len, destination) => (len, destination),
                 Construct::Open if !ended && !too_long => {
@@ -185,9 +202,9 @@ fn definition(from: &str) -> Construct {
 
 /// A tag that loads: judged by every URL in it. Any tag may load by a `style`, so each is awaited to its end.
 fn tag(from: &str) -> Construct {
-    let name: String =
-        from.get(1..).unwrap_or_default().chars().take_while(char::is_ascii_alphanumeric).collect();
-    let name = name.to_ascii_lowercase();
+    let name = from.get(1..).unwrap_or_default().chars().take_while(char::is_ascii_alphanumeric);
+    // No name that matters is longer.
+    let name: String = name.take(32).map(|c| c.to_ascii_lowercase()).collect();
     if name.is_empty() {
         return Construct::Nothing;
     }
@@ -217,7 +234,7 @@ fn tag(from: &str) -> Construct {
 /// Where the tag at the start of `from` ends. A `>` in a quoted value does not end it; a quote counts after `=` only.
 fn tag_end(from: &str) -> Option<usize> {
     let (mut quote, mut last) = (None, b' ');
-    for (at, byte) in from.bytes().enumerate() {
+    for (at, byte) in from.bytes().enumerate().take(WINDOW) {
         match (quote, byte) {
             (Some(open), _) if byte == open => quote = None,
             (None, b'"' | b'\'') if last == b'=' => quote = Some(byte),
@@ -386,6 +403,19 @@ mod tests {
             format!("<p title=\"{long}\">text</p> // comment"),
         ] {
             assert_eq!(run(&[&text]), (text.clone(), 0));
+        }
+    }
+
+    #[test]
+    fn openings_in_openings_are_linear_and_a_beacon_among_them_is_removed() {
+        let bytes = 4 << 20;
+        for opening in ["<a", "<img ", "![", "<p x='", "![a]("] {
+            let text = opening.repeat(bytes / opening.len());
+            let (out, _) = run(&[&format!("{text}> <img src=https://evil.test/a> "), "\n\nend"]);
+            assert!(!out.contains("//evil.test/a"), "{opening}");
+            let mut state = Autofetch::default();
+            state.push(&format!("{text}> ) ]"), &hosts(), true);
+            assert!(state.work < FREE_WORK + (WORK_A_BYTE + 1) * state.came + (WINDOW as u64), "{opening}");
         }
     }
 

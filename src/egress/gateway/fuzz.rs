@@ -11,7 +11,8 @@ const SECRET: &str = "CANARY-7f3a9c1e5b";
 /// Reads `stream` whole and in pieces of `size` bytes, in each dialect.
 pub(in crate::egress) fn check(size: usize, stream: &[u8]) {
     let _ = Decoder::default().push(stream);
-    for dialect in [Dialect::Messages, Dialect::OpenAi { hide_usage: true }] {
+    let openai = |chat| Dialect::OpenAi { chat, hide_usage: true };
+    for dialect in [Dialect::Messages, openai(true), openai(false)] {
         let whole = read(dialect, stream.len().max(1), stream);
         let pieces = read(dialect, size, stream);
         assert_eq!(whole.is_some(), pieces.is_some(), "{dialect:?}");

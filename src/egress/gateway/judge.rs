@@ -12,6 +12,37 @@ use serde_json::{Map, Value};
 const CLIENT_TOOLS: [&str; 6] =
     ["custom", "bash_", "text_editor_", "computer_", "memory_", "tool_search_tool_"];
 
+/// Fields of a request that are passed on. Some are judged below; what is not here might make the API act, ask another
+/// model, or cost what no table knows.
+const FIELDS: [&str; 24] = [
+    "model",
+    "max_tokens",
+    "messages",
+    "system",
+    "stream",
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+    "metadata",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "output_config",
+    "output_format",
+    "cache_control",
+    "context_management",
+    "context_hint",
+    "diagnostics",
+    "service_tier",
+    "speed",
+    "anthropic_beta",
+    "mcp_servers",
+    "container",
+];
+/// Most values in one request: a value takes some eighty bytes of memory, whatever it takes in the request.
+const MAX_VALUES: usize = 250_000;
+
 /// Tokens are estimated at one for this many bytes of JSON. English text has about four bytes a token, code about
 /// three; an estimate that is too low is corrected when the answer reports its usage.
 pub(super) const BYTES_PER_TOKEN: u64 = 3;
@@ -52,6 +83,38 @@ impl Judged {
     }
 }
 
+/// Reads a request.
+pub(super) fn read(body: &[u8]) -> Result<Map<String, Value>, Denial> {
+    let (mut values, mut quoted, mut escaped) = (0usize, false, false);
+    for byte in body {
+        match (quoted, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => quoted = !quoted,
+            (false, b',' | b'[' | b'{') => values += 1,
+            _ => {}
+        }
+    }
+    if values > MAX_VALUES {
+        return Err(bad("has too many values"));
+    }
+    match serde_json::from_slice::<Value>(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        _ => Err(bad("is no JSON object")),
+    }
+}
+
+/// Refuses a field that is not known, unless it is null.
+pub(super) fn known_fields(body: &Map<String, Value>, known: &[&str]) -> Result<(), Denial> {
+    match body.iter().find(|(name, value)| !value.is_null() && !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let shown: String = name.chars().filter(char::is_ascii_graphic).take(60).collect();
+            refuse(&format!("the field {shown}, which is not known to be harmless"))
+        }
+    }
+}
+
 pub(super) fn bad(what: &str) -> Denial {
     Denial::new(Reason::BadRequest, format!("the request to the model {what}"))
 }
@@ -69,9 +132,8 @@ pub(super) fn judge(
     policy: &ModelPolicy,
     hosts: &[HostRule],
 ) -> Result<Judged, Denial> {
-    let Ok(Value::Object(body_map)) = serde_json::from_slice::<Value>(body) else {
-        return Err(bad("is no JSON object"));
-    };
+    let body_map = read(body)?;
+    known_fields(&body_map, &FIELDS)?;
     let model = policy.admit(body_map.get("model"))?;
     let asked = body_map.get("max_tokens").map(Value::as_u64);
     let max_tokens = match (asked, counting) {
@@ -116,19 +178,22 @@ fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[Host
             return refuse(key);
         }
     }
-    if body.get("speed").is_some_and(|v| v != "standard") {
+    if body.get("speed").is_some_and(|v| !v.is_null() && v != "standard") {
         return refuse("speed, which has prices of its own");
     }
-    for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {
-        let kind = match tool.get("type") {
-            None | Some(Value::Null) => "custom",
-            Some(kind) => kind.as_str().unwrap_or("?"),
-        };
-        let allowed = policy.server_tools.iter().map(String::as_str);
-        if !CLIENT_TOOLS.into_iter().chain(allowed).any(|prefix| kind.starts_with(prefix)) {
-            let shown: String = kind.chars().filter(char::is_ascii_graphic).take(60).collect();
-            return refuse(&format!("tool {shown}"));
+    if body.get("service_tier").is_some_and(|v| !matches!(v.as_str(), None | Some("auto" | "standard_only")))
+    {
+        return refuse("service_tier, which has prices of its own");
+    }
+    let edits = body.get("context_management").and_then(|c| c.get("edits")).and_then(Value::as_array);
+    for edit in edits.into_iter().flatten() {
+        // Compaction asks a model once more; clearing drops what was said.
+        if !edit.get("type").and_then(Value::as_str).is_some_and(|t| t.starts_with("clear_")) {
+            return refuse("an edit of the context that is no clearing");
         }
+    }
+    for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {
+        client_tool(tool, policy)?;
     }
     let mut open: Vec<&Value> = ["system", "messages"].iter().filter_map(|key| body.get(*key)).collect();
     while let Some(value) = open.pop() {
@@ -138,6 +203,11 @@ fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[Host
                 let kind = fields.get("type").and_then(Value::as_str);
                 if let Some(source) = fields.get("source") {
                     source_is_inline(source, hosts)?;
+                }
+                // Tools can be given in the middle of a conversation.
+                if kind == Some("tool_addition") {
+                    let tool = fields.get("tool").unwrap_or(&Value::Null);
+                    client_tool(tool.get("definition").unwrap_or(tool), policy)?;
                 }
                 if kind == Some("container_upload") {
                     return refuse("container_upload");
@@ -150,6 +220,21 @@ fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[Host
         }
     }
     Ok(())
+}
+
+/// Whether the client runs the tool itself.
+fn client_tool(tool: &Value, policy: &ModelPolicy) -> Result<(), Denial> {
+    let kind = match tool.get("type") {
+        None | Some(Value::Null) if tool.is_object() => "custom",
+        Some(kind) => kind.as_str().unwrap_or("?"),
+        None => "?",
+    };
+    let allowed = policy.server_tools.iter().map(String::as_str);
+    if CLIENT_TOOLS.into_iter().chain(allowed).any(|prefix| kind.starts_with(prefix)) {
+        return Ok(());
+    }
+    let shown: String = kind.chars().filter(char::is_ascii_graphic).take(60).collect();
+    refuse(&format!("tool {shown}"))
 }
 
 fn source_is_inline(source: &Value, hosts: &[HostRule]) -> Result<(), Denial> {
@@ -212,6 +297,12 @@ mod tests {
             image(json!({"type": "url", "url": "http://images.example.org/"})),
             image(json!({"type": "file", "file_id": "f"})),
             json!({"speed": "fast"}),
+            json!({"fallbacks": [{"model": "claude-opus-5-5"}]}),
+            json!({"inference_geo": "us"}),
+            json!({"context_management": {"edits": [{"type": "compact_20260112"}]}}),
+            json!({"messages": [{"role": "system", "content": [{"type": "tool_addition", "tool":
+                {"type": "tool_definition", "definition": {"type": "web_fetch_20250910", "name": "web_fetch"}}}]}]}),
+            json!({"messages": [{"role": "system", "content": [{"type": "tool_addition", "tool": {"type": "mcp_tool"}}]}]}),
         ] {
             let found = reason(&plain(extra.clone()), &ModelPolicy::default());
             assert_eq!(found, Some(Reason::RemoteActionNotAllowed), "{extra}");
@@ -220,6 +311,18 @@ mod tests {
         assert_eq!(reason(&plain(allowed), &ModelPolicy::default()), None);
         let search = ModelPolicy { server_tools: vec!["web_search_".into()], ..ModelPolicy::default() };
         assert_eq!(reason(&plain(json!({"tools": [{"type": "web_search_20250305"}]})), &search), None);
+    }
+
+    #[test]
+    fn a_request_has_a_bound_on_its_values() {
+        let many =
+            |n: usize| format!("{{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{}0]}}", "0,".repeat(n));
+        let judge =
+            |n| judge(many(n).as_bytes(), false, &ModelPolicy::default(), &[]).err().map(|d| d.reason);
+        assert_eq!((judge(MAX_VALUES - 8), judge(MAX_VALUES)), (None, Some(Reason::BadRequest)));
+        let text =
+            format!("{{\"model\":\"m\",\"max_tokens\":1,\"messages\":\"{}\"}}", ",".repeat(MAX_VALUES * 2));
+        assert!(read(text.as_bytes()).is_ok(), "commas in a text are no values");
     }
 
     #[test]

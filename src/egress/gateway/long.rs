@@ -45,6 +45,14 @@ impl Long {
         }
     }
 
+    /// The same for a construct that was not looked into: a tag of any name is judged by what it names.
+    pub(super) fn strict(from: &str) -> Option<Long> {
+        match Long::of(from)? {
+            Long::Tag { quote, last, recent, .. } => Some(Long::Tag { loads: true, quote, last, recent }),
+            image => Some(image),
+        }
+    }
+
     /// Passes what belongs to the construct from `text` to `out`. Returns how many bytes that were, and whether it has
     /// ended.
     pub(super) fn push(

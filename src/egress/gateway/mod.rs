@@ -33,10 +33,10 @@ use super::http::{Answer, BodyError, channel, cut, full};
 use super::server::Attempt;
 use super::{Config, Shared};
 use api::Call;
-use budget::{Account, Ask, Exhausted, Grant};
+use budget::{Account, Ask, Exhausted, Grant, Spent};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use judge::Judged;
@@ -53,6 +53,9 @@ use upstream::{Pool, Sender, response_headers};
 const WARN_AT: f64 = 0.8;
 /// Longest answer that comes as one document, in bytes.
 const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
+
+/// Bodies of requests that are read and judged at once, in KiB. A value takes some forty times its bytes.
+pub(super) const BODIES: u32 = 64 * 1024;
 
 /// The gateway of one run.
 pub(super) struct Gateway {
@@ -136,9 +139,15 @@ impl Gateway {
         }
         self.upstream.authenticate(request.headers())?;
         let (parts, body) = request.into_parts();
+        // Held until the request is sent.
+        let _room;
         let (judged, grant) = match call {
             Call::Models | Call::Probe => (None, None),
             Call::Messages | Call::CountTokens | Call::Chat | Call::Responses => {
+                let room =
+                    body.size_hint().upper().unwrap_or(shared.config.limits.model_request_bytes as u64);
+                let room = u32::try_from(room.div_ceil(1024)).unwrap_or(BODIES).min(BODIES);
+                _room = shared.bodies.acquire_many(room).await;
                 let body = read_body(body, shared).await?;
                 let (judged, grant) = self.admit(shared, &body, call).await?;
                 (Some(judged), grant)
@@ -146,7 +155,8 @@ impl Gateway {
         };
         let dialect = match call {
             Call::Chat | Call::Responses => {
-                Dialect::OpenAi { hide_usage: judged.as_ref().is_some_and(|j| j.hide_usage) }
+                let chat = call == Call::Chat;
+                Dialect::OpenAi { chat, hide_usage: judged.as_ref().is_some_and(|j| j.hide_usage) }
             }
             _ => Dialect::Messages,
         };
@@ -161,11 +171,14 @@ impl Gateway {
         *upstream.headers_mut() = out.headers;
         let sent = self.pool.send(shared, &self.upstream, upstream).await;
         let (response, sender) = match (sent, grant) {
-            (Err(denial), Some(grant)) => {
-                grant.release();
-                return Err(denial);
+            (Err(none), grant) => {
+                match grant {
+                    Some(grant) if !none.sent => grant.release(),
+                    // It may have been answered, and is charged in full.
+                    other => drop(other),
+                }
+                return Err(none.denial);
             }
-            (Err(denial), None) => return Err(denial),
             (Ok((response, sender)), Some(grant)) if response.status().is_success() => {
                 let grant = Some(grant);
                 return check(&response).map(|()| Some(Answered { response, sender, grant, dialect }));
@@ -222,7 +235,12 @@ impl Gateway {
     /// Charges the answer, and says so when the budget runs out.
     fn settle(&self, shared: &Shared, grant: Grant, inspector: &Inspector<'_>) {
         match inspector.spent() {
-            Some(spent) => grant.settle(spent),
+            Some(spent) if inspector.is_final() => grant.settle(spent),
+            // An answer that was cut cost what was seen of it and what was on the way.
+            Some(spent) => {
+                let output = spent.output.max(grant.output);
+                grant.settle(Spent { output, ..spent });
+            }
             // An answer without a count is charged in full.
             None => drop(grant),
         }
@@ -277,7 +295,7 @@ fn pass_on(attempt: Attempt, answered: Answered) -> Response<Answer> {
     if let Some(gateway) = &shared.gateway {
         *out.headers_mut() = response_headers(&parts.headers, &gateway.scrubber);
     }
-    let shape = Shape::of(parts.status, &parts.headers);
+    let shape = Shape::of(parts.status, &parts.headers, answered.grant.is_some());
     if shape == Shape::Frames {
         out.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     }
@@ -318,12 +336,15 @@ enum Shape {
 }
 
 impl Shape {
-    fn of(status: StatusCode, headers: &HeaderMap) -> Shape {
+    /// A model's words (`paid`) are inspected whatever the API calls them.
+    fn of(status: StatusCode, headers: &HeaderMap, paid: bool) -> Shape {
         let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+        let kind = kind.to_ascii_lowercase();
         match kind.split(';').next().map(str::trim) {
             Some("text/event-stream") => Shape::Events,
             Some("application/vnd.amazon.eventstream") if status.is_success() => Shape::Frames,
             Some("application/json") if status.is_success() => Shape::Document,
+            _ if paid => Shape::Document,
             _ => Shape::Other,
         }
     }

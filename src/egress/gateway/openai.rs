@@ -4,7 +4,7 @@
 //! the API reach out itself or use what is stored with it; nothing is stored there.
 
 use super::api::Call;
-use super::judge::{BYTES_PER_TOKEN, Judged, ModelPolicy, bad, refuse, url_is_covered};
+use super::judge::{BYTES_PER_TOKEN, Judged, ModelPolicy, bad, known_fields, read, refuse, url_is_covered};
 use crate::egress::event::Denial;
 use crate::egress::rule::HostRule;
 use serde_json::{Map, Value, json};
@@ -15,6 +15,54 @@ const DEFAULT_OUTPUT: u64 = 16_384;
 
 /// Types of tools that the client runs itself. The API runs the others, with a network of its own.
 const CLIENT_TOOLS: [&str; 4] = ["function", "custom", "local_shell", "apply_patch"];
+
+/// Fields that are passed on: see `judge::FIELDS`.
+const FIELDS: [&str; 44] = [
+    "model",
+    "messages",
+    "input",
+    "instructions",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "stream",
+    "stream_options",
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "stop",
+    "n",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "logit_bias",
+    "response_format",
+    "text",
+    "tools",
+    "tool_choice",
+    "functions",
+    "function_call",
+    "parallel_tool_calls",
+    "user",
+    "safety_identifier",
+    "metadata",
+    "reasoning",
+    "reasoning_effort",
+    "verbosity",
+    "include",
+    "truncation",
+    "store",
+    "service_tier",
+    "prediction",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "max_tool_calls",
+    "modalities",
+    "logprobs",
+    "client_metadata",
+];
 
 /// Fields that use what is stored with the API, or make it act by itself; absent, null or false they are harmless.
 const STATEFUL: [&str; 7] = [
@@ -34,9 +82,7 @@ pub(super) fn judge(
     policy: &ModelPolicy,
     hosts: &[HostRule],
 ) -> Result<Judged, Denial> {
-    let Ok(Value::Object(mut fields)) = serde_json::from_slice::<Value>(body) else {
-        return Err(bad("is no JSON object"));
-    };
+    let mut fields = read(body)?;
     let model = policy.admit(fields.get("model"))?;
     let names: &[&'static str] = match call {
         Call::Responses => &["max_output_tokens"],
@@ -83,6 +129,16 @@ fn remote_actions(body: &Map<String, Value>, hosts: &[HostRule]) -> Result<(), D
             return refuse(key);
         }
     }
+    let harmless: Vec<&str> = FIELDS.into_iter().chain(STATEFUL).collect();
+    known_fields(body, &harmless)?;
+    // Words by single tokens are words that no window sees together.
+    if body.get("logprobs").is_some_and(|v| !off(v)) {
+        return refuse("logprobs");
+    }
+    let modes = body.get("modalities").and_then(Value::as_array);
+    if modes.is_some_and(|m| m.iter().any(|mode| mode != "text")) {
+        return refuse("modalities other than text");
+    }
     if body.get("store").is_some_and(|v| !off(v)) && body.contains_key("messages") {
         return refuse("store");
     }
@@ -93,13 +149,7 @@ fn remote_actions(body: &Map<String, Value>, hosts: &[HostRule]) -> Result<(), D
     if tier.is_some_and(|t| !matches!(t.as_str(), Some("auto" | "default" | "flex"))) {
         return refuse("service_tier, which has prices of its own");
     }
-    for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {
-        let kind = tool.get("type").and_then(Value::as_str).unwrap_or("?");
-        if !CLIENT_TOOLS.contains(&kind) {
-            let shown: String = kind.chars().filter(char::is_ascii_graphic).take(60).collect();
-            return refuse(&format!("tool {shown}"));
-        }
-    }
+    client_tools(body.get("tools").unwrap_or(&Value::Null))?;
     let mut open: Vec<&Value> = ["messages", "input"].iter().filter_map(|key| body.get(*key)).collect();
     while let Some(value) = open.pop() {
         match value {
@@ -110,6 +160,8 @@ fn remote_actions(body: &Map<String, Value>, hosts: &[HostRule]) -> Result<(), D
                 }
                 for (key, value) in fields {
                     match key.as_str() {
+                        // Tools can be given in the middle of a conversation.
+                        "tools" => client_tools(value)?,
                         "file_id" if !value.is_null() => return refuse("a file that is stored elsewhere"),
                         "image_url" | "file_url" => {
                             let url = value.get("url").unwrap_or(value);
@@ -124,6 +176,18 @@ fn remote_actions(body: &Map<String, Value>, hosts: &[HostRule]) -> Result<(), D
                 }
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether the client runs all of these tools itself.
+fn client_tools(tools: &Value) -> Result<(), Denial> {
+    for tool in tools.as_array().into_iter().flatten() {
+        let kind = tool.get("type").and_then(Value::as_str).unwrap_or("?");
+        if !CLIENT_TOOLS.contains(&kind) {
+            let shown: String = kind.chars().filter(char::is_ascii_graphic).take(60).collect();
+            return refuse(&format!("tool {shown}"));
         }
     }
     Ok(())
@@ -188,6 +252,14 @@ mod tests {
         for (call, extra) in [
             (Call::Chat, json!({"web_search_options": {}})),
             (Call::Chat, json!({"n": 8})),
+            (Call::Chat, json!({"logprobs": true})),
+            (Call::Chat, json!({"models": ["a"], "plugins": [{"id": "web"}]})),
+            (
+                Call::Responses,
+                input(
+                    json!({"type": "additional_tools", "tools": [{"type": "mcp", "server_url": "https://evil.test"}]}),
+                ),
+            ),
             (Call::Chat, json!({"store": true})),
             (Call::Chat, json!({"service_tier": "priority"})),
             (

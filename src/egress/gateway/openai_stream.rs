@@ -5,7 +5,7 @@
 
 use super::autofetch::Autofetch;
 use super::scrub::Scrubber;
-use super::stream::{Block, Field, Inspector, MAX_BLOCKS, Stop};
+use super::stream::{Block, Field, Inspector, MAX_BLOCKS, Stop, write_data};
 use crate::egress::rule::HostRule;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -32,11 +32,27 @@ pub(super) struct Lanes<'g> {
     pub bytes: u64,
     /// The first chunk without its words: what is held back goes out in one like it.
     first: Option<Value>,
+    /// The answer has ended, and the stream.
+    ended: bool,
+    done: bool,
+    /// Which place an item of a response has.
+    items: BTreeMap<String, u64>,
 }
 
 impl<'g> Lanes<'g> {
     pub(super) fn new(hosts: &'g [HostRule], secrets: &'g Scrubber, redact: bool) -> Self {
-        Lanes { hosts, secrets, redact, open: BTreeMap::new(), found: (0, 0), bytes: 0, first: None }
+        Lanes {
+            hosts,
+            secrets,
+            redact,
+            open: BTreeMap::new(),
+            found: (0, 0),
+            bytes: 0,
+            first: None,
+            ended: false,
+            done: false,
+            items: BTreeMap::new(),
+        }
     }
 
     fn take_found(&mut self) -> (u64, u64) {
@@ -53,8 +69,11 @@ impl<'g> Lanes<'g> {
         let block = self.open.entry(lane).or_insert_with(|| Block::new(self.secrets, field));
         let clean = block.push(text, self.hosts, self.redact);
         Self::count(&mut self.found, block);
-        let changed = clean != *text;
-        *text = clean;
+        // What is only marked passes as it came, at once.
+        let changed = self.redact && clean != *text;
+        if changed {
+            *text = clean;
+        }
         Ok(changed)
     }
 
@@ -63,7 +82,7 @@ impl<'g> Lanes<'g> {
         let Some(mut block) = self.open.remove(lane) else { return String::new() };
         let rest = block.finish(self.hosts, self.redact);
         Self::count(&mut self.found, &mut block);
-        rest
+        if self.redact { rest } else { String::new() }
     }
 
     fn count(found: &mut (u64, u64), block: &mut Block<'g>) {
@@ -80,8 +99,10 @@ impl<'g> Lanes<'g> {
                 let mut clean = block.push(text, self.hosts, self.redact);
                 clean.push_str(&block.finish(self.hosts, self.redact));
                 Self::count(&mut self.found, &mut block);
-                let changed = clean != *text;
-                *text = clean;
+                let changed = self.redact && clean != *text;
+                if changed {
+                    *text = clean;
+                }
                 changed
             }
             Value::Array(items) => {
@@ -104,22 +125,30 @@ impl<'g> Lanes<'g> {
 }
 
 impl Inspector<'_> {
-    /// One event of a stream. `None` in place of the event: it is no JSON, such as the mark at the end.
+    /// The mark at the end of a stream, after which nothing comes.
+    pub(super) fn openai_done(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Stop> {
+        self.openai_finish(out)?;
+        self.lanes.done = true;
+        out.extend_from_slice(raw);
+        Ok(())
+    }
+
+    /// One event of a stream; `mended` when it must be written anew.
     pub(super) fn openai_event(
         &mut self,
         raw: &[u8],
-        event: Option<Value>,
+        mut event: Value,
+        mended: bool,
+        chat: bool,
         hide_usage: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Stop> {
-        let Some(mut event) = event else {
-            self.openai_finish(out)?;
-            out.extend_from_slice(raw);
-            return Ok(());
-        };
-        let changed = if event.get("choices").is_some() {
+        if self.lanes.done {
+            return Err(Stop::Malformed);
+        }
+        let changed = if chat {
             self.count_openai(event.get("usage"));
-            let empty = event.get("choices").and_then(Value::as_array).is_some_and(Vec::is_empty);
+            let empty = event.get("choices").and_then(Value::as_array).is_none_or(Vec::is_empty);
             if hide_usage && empty && event.get("usage").is_some_and(Value::is_object) {
                 return Ok(());
             }
@@ -130,7 +159,7 @@ impl Inspector<'_> {
         };
         let (secrets, markup) = self.lanes.take_found();
         self.note(secrets, markup)?;
-        if changed {
+        if changed || mended {
             write_data(out, &event)
         } else {
             out.extend_from_slice(raw)
@@ -147,33 +176,76 @@ impl Inspector<'_> {
             first["usage"] = Value::Null;
             self.lanes.first = Some(first);
         }
-        let choices = event.get_mut("choices").and_then(Value::as_array_mut);
-        for choice in choices.into_iter().flatten() {
-            let index = choice.get("index").and_then(Value::as_u64).unwrap_or(0);
-            let ends = choice.get("finish_reason").is_some_and(|r| !r.is_null());
-            if let Some(delta) = choice.get_mut("delta") {
-                for name in CHAT_TEXTS {
-                    if let Some(slot) = delta.get_mut(name) {
-                        changed |= self.lanes.push(Lane(name.into(), index, 0), Field::Text, slot)?;
-                    }
+        let fields = event.as_object_mut().ok_or(Stop::Malformed)?;
+        for (key, value) in fields.iter_mut().filter(|(key, _)| *key != "choices") {
+            changed |= self.lanes.clean(key, value);
+        }
+        let choices = match fields.get_mut("choices") {
+            Some(Value::Array(choices)) => choices,
+            None | Some(Value::Null) => return Ok(changed),
+            Some(_) => return Err(Stop::Malformed),
+        };
+        // One answer was asked for; a client may put the texts of several together.
+        let [choice] = choices.as_mut_slice() else {
+            return if choices.is_empty() { Ok(changed) } else { Err(Stop::Malformed) };
+        };
+        if choice.get("index").is_some_and(|i| i.as_u64() != Some(0)) {
+            return Err(Stop::Malformed);
+        }
+        let ends = choice.get("finish_reason").and_then(Value::as_str).is_some_and(|r| !r.is_empty());
+        let before = self.lanes.bytes;
+        for (key, value) in choice.as_object_mut().into_iter().flatten() {
+            changed |= match key.as_str() {
+                "delta" => self.chat_delta(value)?,
+                // A whole message in a stream is what some servers end with.
+                key => self.lanes.clean(key, value),
+            };
+        }
+        if self.lanes.ended && self.lanes.bytes > before {
+            return Err(Stop::Malformed);
+        }
+        if ends {
+            self.lanes.ended = true;
+            changed |= self.end_choice(0, choice, out);
+        }
+        Ok(changed)
+    }
+
+    fn chat_delta(&mut self, delta: &mut Value) -> Result<bool, Stop> {
+        let mut changed = false;
+        for (key, value) in delta.as_object_mut().into_iter().flatten() {
+            changed |= match (key.as_str(), &mut *value) {
+                (key, Value::String(_)) if CHAT_TEXTS.contains(&key) => {
+                    self.lanes.push(Lane(key.into(), 0, 0), Field::Text, value)?
                 }
-                let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut);
-                for call in calls.into_iter().flatten() {
-                    let at = call.get("index").and_then(Value::as_u64).unwrap_or(0);
-                    for (kind, slot) in [("function", "arguments"), ("custom", "input")] {
-                        if let Some(slot) = call.get_mut(kind).and_then(|f| f.get_mut(slot)) {
-                            changed |= self.lanes.push(Lane(kind.into(), index, at), Field::Json, slot)?;
+                ("tool_calls", Value::Array(calls)) => {
+                    let mut changed = false;
+                    for call in calls {
+                        let at = call.get("index").and_then(Value::as_u64).unwrap_or(0);
+                        for (key, value) in call.as_object_mut().into_iter().flatten() {
+                            changed |= self.call(key, at, value)?;
                         }
                     }
+                    changed
                 }
-            }
-            // A whole message in a stream is what some servers end with.
-            if let Some(message) = choice.get_mut("message") {
-                changed |= self.lanes.clean("message", message);
-            }
-            if ends {
-                changed |= self.end_choice(index, choice, out);
-            }
+                ("function_call", value) => self.call("function_call", 0, value)?,
+                (key, value) => self.lanes.clean(key, value),
+            };
+        }
+        Ok(changed)
+    }
+
+    /// A part of a tool call: what it is called with comes in pieces.
+    fn call(&mut self, kind: &str, at: u64, part: &mut Value) -> Result<bool, Stop> {
+        let Value::Object(fields) = part else { return Ok(self.lanes.clean(kind, part)) };
+        let mut changed = false;
+        for (key, value) in fields {
+            changed |= match key.as_str() {
+                "arguments" | "input" if value.is_string() => {
+                    self.lanes.push(Lane(kind.into(), 0, at), Field::Json, value)?
+                }
+                key => self.lanes.clean(key, value),
+            };
         }
         Ok(changed)
     }
@@ -187,7 +259,7 @@ impl Inspector<'_> {
             if rest.is_empty() {
                 continue;
             }
-            let slot = choice.get_mut("delta").and_then(|d| d.get_mut(&lane.0));
+            let slot = choice.get_mut("delta").and_then(|d| d.get_mut(lane.0.as_str()));
             if let Some(Value::String(text)) = slot {
                 text.push_str(&rest);
                 changed = true;
@@ -202,6 +274,7 @@ impl Inspector<'_> {
         let delta = match kind.as_str() {
             "function" => json!({"tool_calls": [{"index": at, "function": {"arguments": rest}}]}),
             "custom" => json!({"tool_calls": [{"index": at, "custom": {"input": rest}}]}),
+            "function_call" => json!({"function_call": {"arguments": rest}}),
             text => json!({text: rest}),
         };
         let mut event = self.lanes.first.clone().unwrap_or_else(|| json!({}));
@@ -215,6 +288,16 @@ impl Inspector<'_> {
         let at = |event: &Value, key: &str| event.get(key).and_then(Value::as_u64);
         let item = at(event, "output_index").unwrap_or(0);
         let part = at(event, "content_index").or(at(event, "summary_index")).unwrap_or(0);
+        if let Some(id) = event.get("item_id").and_then(Value::as_str) {
+            let known = self.lanes.items.len();
+            let place = self.lanes.items.entry(id.to_owned()).or_insert(item);
+            if *place != item || known > MAX_BLOCKS * 64 || id.len() > 1024 {
+                return Err(Stop::Malformed);
+            }
+        }
+        if kind.len() > 256 {
+            return Err(Stop::Malformed);
+        }
         if let Some(base) = kind.strip_suffix(".delta") {
             let shown = base.ends_with("text") || base.ends_with("refusal");
             let field = if shown { Field::Text } else { Field::Json };
@@ -231,7 +314,7 @@ impl Inspector<'_> {
                         last[key] = value.clone();
                     }
                 }
-                write_named(out, &last);
+                write_data(out, &last);
             }
         }
         let mut changed = false;
@@ -259,7 +342,7 @@ impl Inspector<'_> {
                 let kind = format!("{}.delta", lane.0);
                 let event =
                     json!({"type": kind, "output_index": lane.1, "content_index": lane.2, "delta": rest});
-                write_named(out, &event);
+                write_data(out, &event);
             } else {
                 self.write_rest(&lane, rest, out);
             }
@@ -289,6 +372,9 @@ impl Inspector<'_> {
         let input = read(["/prompt_tokens", "/input_tokens"]).unwrap_or(0);
         let cached = read(["/prompt_tokens_details/cached_tokens", "/input_tokens_details/cached_tokens"]);
         let output = read(["/completion_tokens", "/output_tokens"]).unwrap_or(0);
+        // Some servers leave reasoning out of the output, and have it in the total.
+        let total = usage.get("total_tokens").and_then(Value::as_u64).unwrap_or(0);
+        let output = output.max(total.saturating_sub(input));
         self.spend(input.saturating_sub(cached.unwrap_or(0)), cached.unwrap_or(0), output);
     }
 }
@@ -303,20 +389,6 @@ impl<'g> Block<'g> {
     }
 }
 
-fn write_data(out: &mut Vec<u8>, event: &Value) {
-    match event.get("type").and_then(Value::as_str) {
-        Some(_) => write_named(out, event),
-        None => out.extend_from_slice(format!("data: {event}\n\n").as_bytes()),
-    }
-}
-
-/// Writes an event under the name of its type, which the API chose and no line break can be in.
-fn write_named(out: &mut Vec<u8>, event: &Value) {
-    let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
-    let plain: String = kind.chars().filter(|c| !c.is_control()).collect();
-    out.extend_from_slice(format!("event: {plain}\ndata: {event}\n\n").as_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::stream::{Action, Dialect};
@@ -329,7 +401,9 @@ mod tests {
 
     fn run(action: Action, hide_usage: bool, events: &[Value]) -> (Result<String, Stop>, Option<Tokens>) {
         let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
-        let mut inspector = Inspector::new(action, &hosts, &secrets).reading(Dialect::OpenAi { hide_usage });
+        let chat = !events.iter().any(|e| e.get("type").is_some());
+        let mut inspector =
+            Inspector::new(action, &hosts, &secrets).reading(Dialect::OpenAi { chat, hide_usage });
         let text: String =
             events.iter().map(|e| format!("data: {e}\n\n")).collect::<String>() + "data: [DONE]\n\n";
         let mut out = Vec::new();
@@ -430,8 +504,8 @@ mod tests {
         let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
         let document = json!({"choices": [{"message": {"content": format!("a {CANARY} ![x](http://e.test)"),
             "tool_calls": [{"function": {"arguments": format!("{{\"x\":\"{CANARY}\"}}")}}]}}], "usage": {"prompt_tokens": 1, "completion_tokens": 2}});
-        let mut inspector =
-            Inspector::new(Action::Redact, &hosts, &secrets).reading(Dialect::OpenAi { hide_usage: false });
+        let mut inspector = Inspector::new(Action::Redact, &hosts, &secrets)
+            .reading(Dialect::OpenAi { chat: true, hide_usage: false });
         let out = String::from_utf8(inspector.document(document.to_string().as_bytes()).unwrap()).unwrap();
         assert!(!out.contains(CANARY) && !out.contains("e.test"), "{out}");
         assert_eq!((inspector.found.get("secret"), inspector.found.get("autofetch")), (Some(&2), Some(&1)));

@@ -7,8 +7,8 @@ use zeroize::Zeroizing;
 /// What stands in place of a secret.
 pub(in crate::egress) const REDACTED: &[u8] = b"[redacted by jess]";
 
-/// Finds secrets: as they are, in base64 at every alignment, in hexadecimal, and reversed. Text inside JSON strings or
-/// URLs is found as it is: keys consist of characters that neither escapes.
+/// Finds secrets: as they are, in base64 at every alignment, in hexadecimal, reversed, and as JSON strings and URLs
+/// escape them.
 pub(in crate::egress) struct Scrubber {
     needles: Vec<Zeroizing<Vec<u8>>>,
 }
@@ -34,6 +34,9 @@ impl Scrubber {
             add(bytes.iter().rev().copied().collect());
             add(bytes.iter().flat_map(|b| format!("{b:02x}").into_bytes()).collect());
             add(bytes.iter().flat_map(|b| format!("{b:02X}").into_bytes()).collect());
+            for escaped in escapes(secret) {
+                add(escaped.into_bytes());
+            }
             for skip in 0..3 {
                 // With `skip` leading bytes gone, the rest starts on an alphabet boundary at each alignment; the last,
                 // incomplete group depends on what follows and is left out.
@@ -55,6 +58,26 @@ impl Scrubber {
     pub(in crate::egress) fn stream(&self) -> Scrubbing<'_> {
         Scrubbing { scrubber: self, held: Zeroizing::default(), found: 0 }
     }
+}
+
+/// How JSON strings and URLs may write a secret that has other characters than letters, digits, `-`, `_` and `.`.
+fn escapes(secret: &str) -> Vec<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if secret.chars().all(plain) {
+        return Vec::new();
+    }
+    let with = |one: &dyn Fn(char) -> String| -> String {
+        secret.chars().map(|c| if plain(c) { c.to_string() } else { one(c) }).collect()
+    };
+    let code = |c: char| u32::from(c);
+    vec![
+        secret.replace('/', "\\/"),
+        with(&|c| format!("\\u{:04x}", code(c))),
+        with(&|c| format!("\\u{:04X}", code(c))),
+        with(&|c| format!("%{:02x}", code(c))),
+        with(&|c| format!("%{:02X}", code(c))),
+        with(&|c| if c == ' ' { "+".to_owned() } else { format!("%{:02X}", code(c)) }),
+    ]
 }
 
 /// The state of one stream: what is held back because a secret could start in it. Never more than the longest secret.
@@ -123,6 +146,16 @@ mod tests {
             let out = String::from_utf8(out).unwrap();
             assert!(out.contains("[redacted by jess]"), "{form}");
             assert!(out.starts_with("before ") && out.ends_with(" after"), "{out}");
+        }
+    }
+
+    #[test]
+    fn a_key_with_other_characters_is_found_escaped() {
+        let scrubber = Scrubber::new(["abc/def+ghi="]);
+        for form in
+            ["abc\\/def+ghi=", "abc\\u002fdef\\u002bghi\\u003d", "abc%2Fdef%2Bghi%3D", "abc%2fdef%2bghi%3d"]
+        {
+            assert!(scrubber.finds(format!("x {form} y").as_bytes()), "{form}");
         }
     }
 

@@ -60,8 +60,9 @@ pub(super) enum Dialect {
     /// Events of the Messages API.
     #[default]
     Messages,
-    /// Chunks of a chat completion, or events of a response.
+    /// Chunks of a chat completion (`chat`), or events of a response.
     OpenAi {
+        chat: bool,
         /// The chunk that tells the cost is not passed on.
         hide_usage: bool,
     },
@@ -85,11 +86,13 @@ pub(super) struct Inspector<'g> {
     pub(super) lanes: Lanes<'g>,
     buf: Vec<u8>,
     searched: usize,
-    blocks: BTreeMap<u64, Block<'g>>,
+    blocks: BTreeMap<(u64, Field), Block<'g>>,
     /// Kinds of what was found, with how often.
     pub found: BTreeMap<&'static str, u64>,
     spent: Spent,
     usage_seen: bool,
+    /// The count is that of the whole answer.
+    usage_final: bool,
     text_bytes: u64,
 }
 
@@ -100,7 +103,7 @@ pub(super) struct Block<'g> {
 }
 
 /// Where a delta keeps its text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Field {
     Text,
     Json,
@@ -140,6 +143,7 @@ impl<'g> Inspector<'g> {
             found: BTreeMap::new(),
             spent: Spent::default(),
             usage_seen: false,
+            usage_final: false,
             text_bytes: 0,
         }
     }
@@ -153,13 +157,14 @@ impl<'g> Inspector<'g> {
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Stop> {
         self.buf.extend_from_slice(bytes);
         let mut out = Vec::with_capacity(bytes.len());
-        let buf = std::mem::take(&mut self.buf);
+        let mut buf = std::mem::take(&mut self.buf);
         let (mut start, mut at) = (0, self.searched);
         while let Some(end) = end_of_event(&buf, at) {
             self.event(buf.get(start..end).unwrap_or_default(), &mut out)?;
             (start, at) = (end, end);
         }
-        self.buf = buf.get(start..).unwrap_or_default().to_vec();
+        buf.drain(..start);
+        self.buf = buf;
         self.searched = self.buf.len().saturating_sub(3);
         if self.buf.len() > MAX_EVENT { Err(Stop::Malformed) } else { Ok(out) }
     }
@@ -171,10 +176,15 @@ impl<'g> Inspector<'g> {
         if self.dialect != Dialect::Messages {
             self.openai_finish(&mut out)?;
         }
-        for index in self.blocks.keys().copied().collect::<Vec<_>>() {
+        for (index, _) in self.blocks.keys().copied().collect::<Vec<_>>() {
             self.close_block(index, &mut out)?;
         }
         Ok(out)
+    }
+
+    /// Whether the answer said what it cost as a whole. One that was cut had more output than was seen of it.
+    pub(super) fn is_final(&self) -> bool {
+        self.usage_final
     }
 
     /// What the answer cost, as far as it is known. Without a final count, output is estimated from what was seen.
@@ -185,59 +195,128 @@ impl<'g> Inspector<'g> {
     }
 
     fn event(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Stop> {
-        let event = serde_json::from_slice::<Value>(&data_of(raw));
-        if let Dialect::OpenAi { hide_usage } = self.dialect {
-            return self.openai_event(raw, event.ok(), hide_usage, out);
-        }
-        let Ok(mut event) = event else {
-            out.extend_from_slice(raw);
+        let Framed { name, data } = framed(raw)?;
+        if data.is_empty() {
+            // A comment keeps a connection alive, and is no event.
+            out.extend_from_slice(b":\n\n");
             return Ok(());
-        };
+        }
+        if let Dialect::OpenAi { chat, hide_usage } = self.dialect {
+            return match data == b"[DONE]" {
+                true => self.openai_done(raw, out),
+                false => {
+                    let (event, mended) = read(&data)?;
+                    self.openai_event(raw, event, mended, chat, hide_usage, out)
+                }
+            };
+        }
+        let (mut event, mended) = read(&data)?;
+        // A client may go by either.
+        let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
+        if !name.is_empty() && name != kind.as_bytes() {
+            return Err(Stop::Malformed);
+        }
         let index = event.get("index").and_then(Value::as_u64).unwrap_or(0);
         match event.get("type").and_then(Value::as_str) {
-            Some("message_start") => self.count(event.get("message").and_then(|m| m.get("usage"))),
-            Some("message_delta") => self.count(event.get("usage")),
+            Some("message_start") => {
+                self.count(event.get("message").and_then(|m| m.get("usage")));
+                let content = event.pointer_mut("/message/content").and_then(Value::as_array_mut);
+                let mut changed = mended;
+                for block in content.into_iter().flatten() {
+                    let before = block.clone();
+                    self.whole_block(block)?;
+                    changed |= *block != before;
+                }
+                if changed {
+                    write_event(out, "message_start", &event);
+                    return Ok(());
+                }
+            }
+            Some("message_delta") => {
+                self.usage_final |= event.get("usage").is_some_and(Value::is_object);
+                self.count(event.get("usage"));
+            }
             Some("content_block_start") => {
                 if let Some(block) = event.get_mut("content_block") {
                     let before = block.clone();
-                    self.whole_block(block)?;
-                    if *block != before {
+                    self.first_of_block(index, block)?;
+                    if *block != before || mended {
                         write_event(out, "content_block_start", &event);
                         return Ok(());
                     }
                 }
             }
-            Some("content_block_delta") => return self.delta(raw, event, index, out),
+            Some("content_block_delta") => return self.delta(raw, event, index, mended, out),
             Some("content_block_stop") => self.close_block(index, out)?,
             _ => {}
         }
-        out.extend_from_slice(raw);
+        if mended {
+            write_data(out, &event)
+        } else {
+            out.extend_from_slice(raw)
+        }
         Ok(())
     }
 
-    fn delta(&mut self, raw: &[u8], mut event: Value, index: u64, out: &mut Vec<u8>) -> Result<(), Stop> {
+    /// The text that a block starts with goes on in its deltas.
+    fn first_of_block(&mut self, index: u64, block: &mut Value) -> Result<(), Stop> {
+        let field = match block.get("type").and_then(Value::as_str) {
+            Some("text") => Field::Text,
+            Some("thinking") => Field::Thinking,
+            _ => return self.whole_block(block),
+        };
+        let Some(Value::String(text)) = block.get_mut(field.names().1) else { return Ok(()) };
+        let clean = self.pass(index, field, text)?;
+        if field != Field::Thinking {
+            *text = clean;
+        }
+        Ok(())
+    }
+
+    /// Puts the next text of a block through its window.
+    fn pass(&mut self, index: u64, field: Field, text: &str) -> Result<String, Stop> {
+        self.text_bytes = self.text_bytes.saturating_add(text.len() as u64);
+        let key = (index, field);
+        if self.blocks.len() >= MAX_BLOCKS && !self.blocks.contains_key(&key) {
+            return Err(Stop::Malformed);
+        }
+        let (hosts, secrets, redact) = (self.hosts, self.secrets, self.action == Action::Redact);
+        let block = self.blocks.entry(key).or_insert_with(|| Block::new(secrets, field));
+        let clean = block.push(text, hosts, redact);
+        self.tally(key)?;
+        // What is only marked passes as it came, at once.
+        Ok(if redact { clean } else { text.to_owned() })
+    }
+
+    fn delta(
+        &mut self,
+        raw: &[u8],
+        mut event: Value,
+        index: u64,
+        mended: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Stop> {
         let field = Field::of_delta(event.pointer("/delta/type").and_then(Value::as_str));
         let Some(field) = field else {
-            out.extend_from_slice(raw);
+            if mended {
+                write_data(out, &event)
+            } else {
+                out.extend_from_slice(raw)
+            }
             return Ok(());
         };
         let name = field.names().1;
         let Some(text) = event.pointer("/delta").and_then(|d| d.get(name)).and_then(Value::as_str) else {
             return Err(Stop::Malformed);
         };
-        self.text_bytes += text.len() as u64;
-        if self.blocks.len() >= MAX_BLOCKS && !self.blocks.contains_key(&index) {
-            return Err(Stop::Malformed);
-        }
-        let (hosts, secrets, redact) = (self.hosts, self.secrets, self.action == Action::Redact);
-        let block = self.blocks.entry(index).or_insert_with(|| Block::new(secrets, field));
-        let clean = block.push(text, hosts, redact);
-        let changed = clean != text;
-        self.tally(index)?;
-        if !changed || field == Field::Thinking {
+        let clean = self.pass(index, field, text)?;
+        let changed = (clean != text && field != Field::Thinking) || mended;
+        if !changed {
             out.extend_from_slice(raw);
-        } else if !clean.is_empty() {
-            if let Some(slot) = event.get_mut("delta").and_then(|d| d.get_mut(name)) {
+        } else if !clean.is_empty() || mended {
+            if field != Field::Thinking
+                && let Some(slot) = event.get_mut("delta").and_then(|d| d.get_mut(name))
+            {
                 *slot = Value::String(clean);
             }
             write_event(out, "content_block_delta", &event);
@@ -247,24 +326,25 @@ impl<'g> Inspector<'g> {
 
     fn close_block(&mut self, index: u64, out: &mut Vec<u8>) -> Result<(), Stop> {
         let (hosts, redact) = (self.hosts, self.action == Action::Redact);
-        let Some(block) = self.blocks.get_mut(&index) else { return Ok(()) };
-        let rest = block.finish(hosts, redact);
-        let (kind, name) = block.field.names();
-        let thinking = block.field == Field::Thinking;
-        let verdict = self.tally(index);
-        self.blocks.remove(&index);
-        verdict?;
-        if !rest.is_empty() && !thinking {
-            let event =
-                json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, name: rest}});
-            write_event(out, "content_block_delta", &event);
+        for field in [Field::Text, Field::Json, Field::Thinking] {
+            let Some(block) = self.blocks.get_mut(&(index, field)) else { continue };
+            let rest = block.finish(hosts, redact);
+            let (kind, name) = field.names();
+            let verdict = self.tally((index, field));
+            self.blocks.remove(&(index, field));
+            verdict?;
+            if redact && !rest.is_empty() && field != Field::Thinking {
+                let delta = json!({"type": kind, name: rest});
+                let event = json!({"type": "content_block_delta", "index": index, "delta": delta});
+                write_event(out, "content_block_delta", &event);
+            }
         }
         Ok(())
     }
 
     /// Moves what a block found into the answer's tally.
-    fn tally(&mut self, index: u64) -> Result<(), Stop> {
-        let Some(block) = self.blocks.get_mut(&index) else { return Ok(()) };
+    fn tally(&mut self, key: (u64, Field)) -> Result<(), Stop> {
+        let Some(block) = self.blocks.get_mut(&key) else { return Ok(()) };
         let secrets = std::mem::take(&mut block.secrets.found);
         let markup = std::mem::take(&mut block.markup.found);
         self.note(secrets, markup)
@@ -286,6 +366,7 @@ impl<'g> Inspector<'g> {
         }
         let mut message: Value = serde_json::from_slice(bytes).map_err(|_| Stop::Malformed)?;
         self.count(message.get("usage"));
+        self.usage_final = true;
         let Some(blocks) = message.get_mut("content").and_then(Value::as_array_mut) else {
             return Ok(bytes.to_vec());
         };
@@ -324,7 +405,7 @@ impl<'g> Inspector<'g> {
         let mut clean = state.push(&text, self.hosts, redact);
         clean.push_str(&state.finish(self.hosts, redact));
         self.note(state.secrets.found, state.markup.found)?;
-        if clean != text && field != Field::Thinking {
+        if redact && clean != text && field != Field::Thinking {
             *slot = match field {
                 Field::Json => serde_json::from_str(&clean).map_err(|_| Stop::Malformed)?,
                 _ => Value::String(clean),
@@ -335,7 +416,7 @@ impl<'g> Inspector<'g> {
 
     /// What an answer says that it cost, where it says so once.
     pub(super) fn spend(&mut self, input: u64, cache_read: u64, output: u64) {
-        self.usage_seen = true;
+        (self.usage_seen, self.usage_final) = (true, true);
         let spent = &mut self.spent;
         (spent.input, spent.cache_read) = (spent.input.max(input), spent.cache_read.max(cache_read));
         spent.output = spent.output.max(output);
@@ -357,6 +438,14 @@ impl<'g> Inspector<'g> {
         keep(|s| &mut s.cache_read, read("/cache_read_input_tokens"));
         let hour = read("/cache_creation/ephemeral_1h_input_tokens");
         let written = read("/cache_creation_input_tokens");
+        // What the API did on the way, such as compacting, is counted apart.
+        let steps = usage.get("iterations").and_then(Value::as_array).into_iter().flatten();
+        let sum = |name: &str| -> Option<u64> {
+            let each = steps.clone().filter_map(|step| step.get(name).and_then(Value::as_u64));
+            Some(each.fold(0, u64::saturating_add))
+        };
+        keep(|s| &mut s.input, sum("input_tokens"));
+        keep(|s| &mut s.output, sum("output_tokens"));
         keep(|s| &mut s.cache_write_1h, hour);
         keep(|s| &mut s.cache_write_5m, written.map(|all| all.saturating_sub(hour.unwrap_or(0))));
     }
@@ -395,18 +484,84 @@ fn end_of_event(buf: &[u8], from: usize) -> Option<usize> {
     })
 }
 
-fn data_of(raw: &[u8]) -> Vec<u8> {
-    let mut data = Vec::new();
+/// An event as its lines say.
+struct Framed {
+    name: Vec<u8>,
+    data: Vec<u8>,
+}
+
+/// Reads the lines of an event. What two readers could read in two ways is refused: a carriage return that ends a line
+/// for some and not for others, a byte order mark, a field that the format does not have.
+fn framed(raw: &[u8]) -> Result<Framed, Stop> {
+    let (mut name, mut data, mut lines) = (Vec::new(), Vec::new(), 0);
     for line in raw.split(|b| *b == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if let Some(value) = line.strip_prefix(b"data:") {
-            if !data.is_empty() {
-                data.push(b'\n');
+        if line.contains(&b'\r') {
+            return Err(Stop::Malformed);
+        }
+        let value = |v: &[u8]| v.strip_prefix(b" ").unwrap_or(v).to_vec();
+        match line {
+            [] | [b':', ..] => {}
+            _ if line.starts_with(b"id:") || line.starts_with(b"retry:") => {}
+            _ if line.starts_with(b"event:") => name = value(line.get(6..).unwrap_or_default()),
+            _ if line.starts_with(b"data:") => {
+                if lines > 0 {
+                    data.push(b'\n');
+                }
+                lines += 1;
+                data.extend(value(line.get(5..).unwrap_or_default()));
             }
-            data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            _ => return Err(Stop::Malformed),
         }
     }
-    data
+    Ok(Framed { name, data })
+}
+
+/// Reads the data of an event, and says whether half of a surrogate pair was replaced in it: models cut texts there,
+/// and readers differ in what they make of it.
+pub(super) fn read(data: &[u8]) -> Result<(Value, bool), Stop> {
+    if let Ok(event) = serde_json::from_slice(data) {
+        return Ok((event, false));
+    }
+    let mended = mend_surrogates(data);
+    serde_json::from_slice(&mended).map(|event| (event, true)).map_err(|_| Stop::Malformed)
+}
+
+/// The same JSON with each escaped half of a surrogate pair as the replacement character.
+fn mend_surrogates(data: &[u8]) -> Vec<u8> {
+    let half = |at: usize| -> Option<u16> {
+        let digits = data.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let (mut out, mut at) = (Vec::with_capacity(data.len()), 0);
+    while let Some(byte) = data.get(at) {
+        let length = match (byte, half(at), half(at + 6)) {
+            (b'\\', Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
+            (b'\\', Some(0xd800..0xe000), _) => {
+                out.extend_from_slice(b"\\ufffd");
+                at += 6;
+                continue;
+            }
+            (b'\\', None, _) => 2,
+            (b'\\', Some(_), _) => 6,
+            _ => 1,
+        };
+        out.extend_from_slice(data.get(at..(at + length).min(data.len())).unwrap_or_default());
+        at += length;
+    }
+    out
+}
+
+/// Writes an event under the name of its type.
+pub(super) fn write_data(out: &mut Vec<u8>, event: &Value) {
+    match event.get("type").and_then(Value::as_str).filter(|k| !k.is_empty()) {
+        // The API chose the name; a line break in it would begin another field.
+        Some(kind) => {
+            let plain: String = kind.chars().filter(|c| !c.is_control()).collect();
+            out.extend_from_slice(format!("event: {plain}\ndata: {event}\n\n").as_bytes());
+        }
+        None => out.extend_from_slice(format!("data: {event}\n\n").as_bytes()),
+    }
 }
 
 fn write_event(out: &mut Vec<u8>, name: &str, event: &Value) {
@@ -482,7 +637,7 @@ mod tests {
     fn policy_decides_what_happens_to_it() {
         let text = stream(&[CANARY, " tail"]);
         let (out, found, _) = run(Action::Mark, &[text.as_bytes()]);
-        assert!(text_of(&out.unwrap()).contains("tail") && found.get("secret") == Some(&1));
+        assert_eq!((text_of(&out.unwrap()), found.get("secret")), (format!("{CANARY} tail"), Some(&1)));
         assert_eq!(run(Action::Stop, &[text.as_bytes()]).0, Err(Stop::Found));
     }
 

@@ -122,10 +122,19 @@ impl ModelUpstream {
         let mut headers = HeaderMap::new();
         for (name, value) in given {
             let n = name.as_str();
-            let wanted = ["content-type", "accept", "user-agent", "x-app"].contains(&n)
-                || ["anthropic-", "x-stainless-", "x-claude-", "openai-beta"]
-                    .iter()
-                    .any(|prefix| n.starts_with(prefix));
+            // By name: others choose a workspace, an organisation or a profile of the operator's.
+            let wanted = [
+                "content-type",
+                "accept",
+                "user-agent",
+                "x-app",
+                "anthropic-version",
+                "anthropic-beta",
+                "anthropic-dangerous-direct-browser-access",
+                "openai-beta",
+            ]
+            .contains(&n)
+                || ["x-stainless-", "x-claude-code-"].iter().any(|prefix| n.starts_with(prefix));
             if wanted {
                 headers.append(name.clone(), value.clone());
             }
@@ -191,6 +200,13 @@ impl fmt::Debug for ModelUpstream {
     }
 }
 
+/// A request that has no answer.
+pub(super) struct NoAnswer {
+    pub denial: Denial,
+    /// It may have reached the API, and may be charged for.
+    pub sent: bool,
+}
+
 /// A connection to the API that can carry a request.
 pub(super) type Sender = SendRequest<Full<Bytes>>;
 
@@ -218,9 +234,11 @@ impl Pool {
         shared: &Shared,
         upstream: &ModelUpstream,
         mut request: Request<Full<Bytes>>,
-    ) -> Result<(Response<Incoming>, Sender), Denial> {
+    ) -> Result<(Response<Incoming>, Sender), NoAnswer> {
         let limits = &shared.config.limits;
         let failed = |what: &str| Denial::failed(Reason::ConnectFailed, format!("the model's API {what}"));
+        let unsent = |denial| NoAnswer { denial, sent: false };
+        let lost = |what: &str| NoAnswer { denial: failed(what), sent: true };
         let mut known = self.take();
         loop {
             let fresh = known.is_none();
@@ -228,20 +246,23 @@ impl Pool {
                 Some(sender) => sender,
                 None => {
                     let stream = timeout(limits.connect, upstream.connect(shared)).await;
-                    let stream = stream.map_err(|_| failed("did not answer in time"))??;
+                    let stream = stream.map_err(|_| unsent(failed("did not answer in time")))?;
+                    let stream = stream.map_err(unsent)?;
                     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-                    let (sender, connection) = handshake.map_err(|_| failed("broke the connection"))?;
+                    let (sender, connection) =
+                        handshake.map_err(|_| unsent(failed("broke the connection")))?;
                     tokio::spawn(connection);
                     sender
                 }
             };
             match timeout(limits.idle, sender.try_send_request(request)).await {
-                Err(_) => return Err(failed("did not answer in time")),
+                Err(_) => return Err(lost("did not answer in time")),
                 Ok(Ok(response)) => return Ok((response, sender)),
                 // A kept connection may have been closed meanwhile; what was not sent is sent again, once.
                 Ok(Err(mut error)) => match error.take_message() {
-                    Some(unsent) if !fresh => request = unsent,
-                    _ => return Err(failed("broke the connection")),
+                    Some(again) if !fresh => request = again,
+                    Some(_) => return Err(unsent(failed("broke the connection"))),
+                    None => return Err(lost("broke the connection")),
                 },
             }
         }
@@ -254,7 +275,7 @@ pub(super) fn response_headers(given: &HeaderMap, scrubber: &Scrubber) -> Header
         ["content-type", "request-id", "retry-after", "retry-after-ms", "x-should-retry", "cache-control"];
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        let wanted = WANTED.contains(&name.as_str()) || name.as_str().starts_with("anthropic-");
+        let wanted = WANTED.contains(&name.as_str()) || name.as_str().starts_with("anthropic-ratelimit-");
         if wanted && !scrubber.finds(value.as_bytes()) {
             headers.append(name.clone(), value.clone());
         }
@@ -302,6 +323,8 @@ mod tests {
             ("cookie", "a=b"),
             ("x-forwarded-for", "1.2.3.4"),
             ("anthropic-version", "2023-06-01"),
+            ("anthropic-workspace-id", "wrkspc_other"),
+            ("anthropic-user-profile-id", "u"),
             ("host", "127.0.0.1:1"),
         ] {
             given.insert(name, HeaderValue::from_static(value));
