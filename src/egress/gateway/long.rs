@@ -9,10 +9,17 @@ const NOWHERE: &str = "(removed by jess)";
 
 /// A construct that has opened and not closed within the window.
 pub(super) enum Long {
-    /// The text of an image, up to its closing bracket and its destination.
-    Image { depth: usize, escaped: bool, destination: Option<(String, usize)>, closed: bool },
-    /// A tag. `loads`: its name or an attribute makes it load what it names.
-    Tag { loads: bool, quote: Option<char>, last: char, recent: [u8; 5] },
+    /// The text of an image, up to its closing bracket and its destination; and a tag in it, which counts if the image
+    /// never closes.
+    Image {
+        depth: usize,
+        escaped: bool,
+        destination: Option<(String, usize)>,
+        closed: bool,
+        tag: Option<Box<Long>>,
+    },
+    /// A tag. `loads`: its name or an attribute makes it load what it names. `name`: what was read of it so far.
+    Tag { loads: bool, quote: Option<char>, last: char, recent: [u8; 5], name: Option<String> },
 }
 
 /// What one character does.
@@ -34,12 +41,12 @@ impl Long {
     pub(super) fn of(from: &str) -> Option<Long> {
         match from.as_bytes() {
             [b'!', b'[', ..] => {
-                Some(Long::Image { depth: 0, escaped: false, destination: None, closed: false })
+                Some(Long::Image { depth: 0, escaped: false, destination: None, closed: false, tag: None })
             }
             [b'<', letter, ..] if letter.is_ascii_alphabetic() => {
                 let name: String = from.chars().skip(1).take_while(char::is_ascii_alphanumeric).collect();
                 let loads = TAGS.contains(&name.to_ascii_lowercase().as_str());
-                Some(Long::Tag { loads, quote: None, last: ' ', recent: [0; 5] })
+                Some(Long::Tag { loads, quote: None, last: ' ', recent: [0; 5], name: None })
             }
             _ => None,
         }
@@ -48,7 +55,9 @@ impl Long {
     /// The same for a construct that was not looked into: a tag of any name is judged by what it names.
     pub(super) fn strict(from: &str) -> Option<Long> {
         match Long::of(from)? {
-            Long::Tag { quote, last, recent, .. } => Some(Long::Tag { loads: true, quote, last, recent }),
+            Long::Tag { quote, last, recent, name, .. } => {
+                Some(Long::Tag { loads: true, quote, last, recent, name })
+            }
             image => Some(image),
         }
     }
@@ -119,7 +128,18 @@ impl Long {
                 *destination = Some((String::new(), 1));
                 Step::Taken
             }
-            Long::Image { depth, escaped, closed, .. } => {
+            Long::Image { depth, escaped, closed, tag, .. } => {
+                let inner = tag.as_mut().map(|tag| tag.step(c, hosts, redact, out, found));
+                let taken = matches!(inner, Some(Step::Taken));
+                match (inner, c) {
+                    (Some(Step::Last | Step::Over), '<') | (None, '<') => {
+                        let (quote, last, recent) = (None, ' ', [0; 5]);
+                        let name = Some(String::new());
+                        *tag = Some(Box::new(Long::Tag { loads: false, quote, last, recent, name }));
+                    }
+                    (Some(Step::Last | Step::Over), _) => *tag = None,
+                    _ => {}
+                }
                 match c {
                     _ if *escaped => *escaped = false,
                     '\\' => *escaped = true,
@@ -130,9 +150,22 @@ impl Long {
                     }
                     _ => {}
                 }
-                Step::Pass
+                if taken { Step::Taken } else { Step::Pass }
             }
-            Long::Tag { loads, quote, last, recent } => {
+            Long::Tag { loads, quote, last, recent, name } => {
+                if let Some(letters) = name {
+                    if c.is_ascii_alphanumeric() {
+                        // No name that matters is longer.
+                        if letters.len() < 16 {
+                            letters.push(c.to_ascii_lowercase());
+                        }
+                    } else if letters.is_empty() {
+                        return Step::Over;
+                    } else {
+                        *loads |= TAGS.contains(&letters.as_str());
+                        *name = None;
+                    }
+                }
                 recent.rotate_left(1);
                 recent[4] = if c.is_ascii() { c.to_ascii_lowercase() as u8 } else { 0 };
                 *loads |= recent == b"style";
