@@ -102,7 +102,7 @@ fn the_key_does_not_come_back_in_any_form() {
         )
     });
     let door = Door::open(with_model(&api));
-    for extra in [",\"stream\":true", ",\"error\":1", ""] {
+    for extra in [",\"stream\":true", ",\"metadata\":{\"error\":1}", ""] {
         let answer = post(&door, "/v1/messages", TOKEN, &message(extra));
         // What is no stream and no document is not passed at all.
         assert!(answer.contains("[redacted by jess]") || answer.contains("can't be read"), "{answer}");
