@@ -12,6 +12,9 @@ mod static_hook;
 #[path = "src/scan/fold.rs"]
 #[allow(dead_code)]
 mod fold;
+#[path = "src/scan/letters.rs"]
+#[allow(dead_code)]
+mod letters;
 #[path = "src/scan/lexicon.rs"]
 #[allow(dead_code)]
 mod lexicon;
@@ -55,6 +58,7 @@ struct Rule {
     regex: Option<String>,
     #[serde(default)]
     raw: bool,
+    near: Option<[usize; 2]>,
 }
 
 fn main() {
@@ -62,7 +66,7 @@ fn main() {
     println!("cargo::rerun-if-changed=patterns");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
-    for module in ["fold", "lexicon", "shape", "token"] {
+    for module in ["fold", "letters", "lexicon", "shape", "token"] {
         println!("cargo::rerun-if-changed=src/scan/{module}.rs");
     }
     let mut paths: Vec<_> = fs::read_dir("patterns")
@@ -90,8 +94,8 @@ fn main() {
             writeln!(
                 rules,
                 "    RuleDef {{ id: {:?}, name: {:?}, category: {:?}, severity: Severity::{}, message: {:?}, remediation: \
-                 {:?}, references: &{:?}, needs: &{:?}, regex: {:?}, raw: {} }},",
-                r.id, r.name, file.category, variant(&r.severity), r.message, remediation, references, r.needs, r.regex, r.raw
+                 {:?}, references: &{:?}, needs: &{:?}, regex: {:?}, raw: {}, near: {:?} }},",
+                r.id, r.name, file.category, variant(&r.severity), r.message, remediation, references, r.needs, r.regex, r.raw, r.near
             )
             .expect("a string takes any text");
             let wrong = |e| panic!("{}: rule {}: {e}", path.display(), r.id);
@@ -121,10 +125,13 @@ fn main() {
 /// The lexicon as Rust source: what `Debug` prints of its parts is their source, too.
 fn tables(l: &lexicon::Lexicon) -> String {
     let lexicon::Lexicon {
+        known,
         exact,
         stems,
         heads,
         stem_bits,
+        gives,
+        kinds,
         anchor_starts,
         anchors,
         trigger_starts,
@@ -140,10 +147,13 @@ fn tables(l: &lexicon::Lexicon) -> String {
     let mut field = |name: &str, value: &dyn std::fmt::Debug| {
         writeln!(out, "    {name}: Cow::Borrowed(&{value:?}),").expect("a string takes any text");
     };
+    field("known", known);
     field("exact", exact);
     field("stems", stems);
     field("heads", heads);
     field("stem_bits", stem_bits);
+    field("gives", gives);
+    field("kinds", kinds);
     field("anchor_starts", anchor_starts);
     field("anchors", anchors);
     field("trigger_starts", trigger_starts);

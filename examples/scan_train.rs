@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use jess::scan::eval::{Item, core_benign, read_items};
-use jess::scan::model::{CONTRAST, FEW, FLOOR, Model, QUIET, SLOTS, STEPS};
+use jess::scan::model::{CONTRAST, FEW, FLOOR, GATE, Model, PER_WORD, QUIET, SLOTS, STEPS};
 use jess::scan::report::{Policy, check};
 use jess::scan::{Engine, Severity};
 use std::collections::BTreeMap;
@@ -44,6 +44,12 @@ struct Weights {
 impl Weights {
     fn score(&self, f: &[u32]) -> f32 {
         self.bias + f.iter().map(|s| self.w[*s as usize]).sum::<f32>()
+    }
+
+    /// What the words of a window weigh by themselves.
+    fn plain(&self, f: &[u32]) -> f32 {
+        let alone = f.iter().enumerate().filter(|(k, _)| matches!(k % PER_WORD, 0 | 2));
+        alone.map(|(_, s)| self.w[*s as usize]).sum()
     }
 
     fn best(&self, d: &Doc) -> (usize, f32) {
@@ -109,9 +115,12 @@ fn train(docs: &[&Doc]) -> Weights {
 /// What the scanner compares with its threshold: the best window of a view less the view's allowance, of all views the
 /// best.
 fn verdict(w: &Weights, d: &Doc) -> f32 {
-    let views = d.views.iter().map(|v| {
-        let scores: Vec<f32> = d.windows[v.clone()].iter().map(|f| w.score(f)).collect();
-        let best = scores.iter().fold(f32::MIN, |a, b| a.max(*b));
+    let views = d.views.iter().enumerate().map(|(n, v)| {
+        let windows = &d.windows[v.clone()];
+        let scores: Vec<f32> = windows.iter().map(|f| w.score(f)).collect();
+        // In the text itself, a window whose words by themselves stay below the gate is not scored.
+        let scored = windows.iter().zip(&scores).filter(|(f, _)| n > 0 || w.plain(f) >= GATE);
+        let best = scored.fold(f32::MIN, |a, (_, b)| a.max(*b));
         best - allowance(&scores)
     });
     views.fold(f32::MIN, f32::max)

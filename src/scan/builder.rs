@@ -30,6 +30,9 @@ pub(crate) struct Pattern {
     /// The window must hold one of these, unless there are none.
     pub needs: Cow<'static, [&'static str]>,
     own_needs: Vec<String>,
+    search: OnceLock<Option<aho_corasick::AhoCorasick>>,
+    /// Bytes before and after a trigger.
+    pub near: [usize; 2],
     compiled: OnceLock<Option<regex::bytes::Regex>>,
 }
 
@@ -45,11 +48,19 @@ impl Pattern {
 
     /// Whether `window` holds what the expression needs.
     pub fn possible(&self, window: &[u8]) -> bool {
-        let mut needs =
-            self.needs.iter().copied().chain(self.own_needs.iter().map(String::as_str)).peekable();
-        needs.peek().is_none() || needs.any(|n| memchr::memmem::find(window, n.as_bytes()).is_some())
+        let search = self.search.get_or_init(|| {
+            let all: Vec<&str> =
+                self.needs.iter().copied().chain(self.own_needs.iter().map(String::as_str)).collect();
+            (!all.is_empty()).then(|| aho_corasick::AhoCorasick::new(all).ok()).flatten()
+        });
+        search.as_ref().is_none_or(|s| s.is_match(window))
     }
 }
+
+/// A regular expression looks this far before and after its trigger word, in bytes, when its rule does not say.
+const NEAR: [usize; 2] = [200, 600];
+/// It never looks further.
+const FAR: usize = 2000;
 
 fn build(text: &str) -> Result<regex::bytes::Regex, regex::Error> {
     regex::bytes::RegexBuilder::new(text)
@@ -72,6 +83,8 @@ fn builtin_rules() -> Vec<Compiled> {
             raw: r.raw,
             needs: r.needs.into(),
             own_needs: Vec::new(),
+            search: OnceLock::new(),
+            near: r.near.unwrap_or(NEAR),
             compiled: OnceLock::new(),
         }),
     };
@@ -162,6 +175,8 @@ impl Builder {
                 raw: r.raw,
                 needs: Cow::Borrowed(&[]),
                 own_needs: r.needs.clone(),
+                search: OnceLock::new(),
+                near: r.near.unwrap_or(NEAR).map(|n| n.min(FAR)),
                 compiled: OnceLock::new(),
             }),
         });

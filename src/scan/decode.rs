@@ -5,6 +5,8 @@
 //! inflated to at most [`MAX_INFLATED`] bytes.
 
 use super::decoders as d;
+use super::invisible;
+use super::survey::Survey;
 use super::token::{self, Token};
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -14,7 +16,7 @@ pub(crate) const MAX_DEPTH: u8 = 4;
 /// What one gzip member may inflate to, in bytes.
 pub(crate) const MAX_INFLATED: usize = 256 * 1024;
 /// The shortest run that is tried as base64 or base32, in bytes.
-const MIN_RUN: usize = 16;
+pub(crate) const MIN_RUN: usize = 16;
 
 /// Decoded bytes that a text of `len` bytes may yield over all views.
 pub(crate) fn budget(len: usize) -> usize {
@@ -73,7 +75,7 @@ impl View {
 }
 
 /// Common words, rotated and reversed, as hashes; a bit set keeps the look-up of other words cheap.
-struct Marks {
+pub(crate) struct Marks {
     bits: Vec<u64>,
     rotated: HashSet<u64>,
     reversed: HashSet<u64>,
@@ -84,16 +86,16 @@ const MARKS: &str = "the and you your all ignore previous instructions system pr
 /// Words whose reverse is a word or an abbreviation.
 const PALINDROMIC: &[&str] = &["are", "for", "and", "how", "all", "the", "you"];
 
-fn marks() -> &'static Marks {
+pub(crate) fn marks() -> &'static Marks {
     static CELL: OnceLock<Marks> = OnceLock::new();
     CELL.get_or_init(|| {
         let words = || MARKS.split_ascii_whitespace();
         let rotated: HashSet<u64> = words().map(|w| token::hash(&d::rot13(w.as_bytes()))).collect();
         let backwards = |w: &str| token::hash(&w.bytes().rev().collect::<Vec<u8>>());
         let reversed: HashSet<u64> = words().filter(|w| !PALINDROMIC.contains(w)).map(backwards).collect();
-        let mut bits = vec![0u64; 64];
+        let mut bits = vec![0u64; 1 << 10];
         for h in rotated.iter().chain(&reversed) {
-            let b = (h >> 52) as usize;
+            let b = (h >> 48) as usize;
             bits[b >> 6] |= 1 << (b & 63);
         }
         Marks { bits, rotated, reversed }
@@ -102,24 +104,33 @@ fn marks() -> &'static Marks {
 
 impl Marks {
     #[inline(always)]
-    fn maybe(&self, hash: u64) -> bool {
-        let b = (hash >> 52) as usize;
+    pub fn maybe(&self, hash: u64) -> bool {
+        let b = (hash >> 48) as usize;
         self.bits.get(b >> 6).is_some_and(|w| w & (1 << (b & 63)) != 0)
     }
 }
 
 /// Every decoded view of `text`, whose words are `tokens`. `left` is the budget and shrinks by what is returned.
-pub(crate) fn views(text: &[u8], tokens: &[Token], seen: &token::Seen, left: &mut usize) -> Vec<View> {
+pub(crate) fn views(
+    text: &[u8],
+    tokens: &[Token],
+    seen: &token::Seen,
+    survey: &Survey,
+    left: &mut usize,
+) -> Vec<View> {
     let mut out = Vec::new();
-    runs(text, tokens, &mut out);
-    words(text, tokens, &mut out);
+    runs(text, tokens, &survey.runs, &mut out);
+    codes(text, tokens, &survey.codes, &mut out);
+    marked(text, tokens, &survey.marks, &mut out);
+    invisible::morse(text, tokens, &survey.gaps, &mut out);
+    d::base85(text, &mut out);
     d::escapes(text, &mut out);
     d::quoted_printable(text, &mut out);
     if seen.invisible >= 48 {
-        d::zero_width(text, &mut out);
+        invisible::zero_width(text, &mut out);
     }
     if seen.smuggled > 0 {
-        d::smuggled(text, &mut out);
+        invisible::smuggled(text, &mut out);
     }
     utf16(text, &mut out);
     out.retain(|v| match left.checked_sub(v.bytes.len()) {
@@ -153,23 +164,22 @@ fn utf16(text: &[u8], out: &mut Vec<View>) {
     }
 }
 
-/// Runs of one long word, or of base64 lines: base64, base32, hex, base85.
-fn runs(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
+/// Runs of one long word, or of base64 lines: base64, base32, hex.
+fn runs(text: &[u8], tokens: &[Token], candidates: &[u32], out: &mut Vec<View>) {
     let mut reached = 0;
-    for (i, t) in tokens.iter().enumerate() {
+    for i in candidates.iter().map(|i| *i as usize) {
+        let Some(t) = tokens.get(i) else { continue };
         let (start, end) = (t.start as usize, t.end as usize);
         if start < reached || t.flags & (token::FOLDED | token::SINGLE) != 0 {
             continue;
         }
         let long = end - start >= MIN_RUN;
         // Split at intervals: eight or more pieces of at least four bytes that look like base64.
-        let split = !long && (4..MIN_RUN).contains(&(end - start)) && {
+        let split = !long && {
             let next = tokens.get(i + 1..i + 5).unwrap_or_default();
-            next.len() == 4
-                && next.iter().all(|n| n.end - n.start == t.end - t.start)
-                && next.iter().filter(|n| mixed(text, n)).count() >= 3
+            next.iter().filter(|n| mixed(text, n)).count() >= 3
         };
-        if !long && !split {
+        if !(split || long && coded(text.get(start..end).unwrap_or_default())) {
             continue;
         }
         let (from, to) = d::extend_run(text, start, end);
@@ -187,7 +197,13 @@ fn runs(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
             }
         }
     }
-    d::base85(text, out);
+}
+
+/// A word that can be the beginning of readable text in base64, base32 or hex. Lower-case letters alone cannot: the
+/// second of each four characters of base64 holds two bits of one letter and the upper bits of the next, which gives a
+/// capital or a digit in every second group; hexadecimal text has digits, and base32 is upper-case or has digits.
+fn coded(word: &[u8]) -> bool {
+    word.iter().any(|b| !b.is_ascii_lowercase())
 }
 
 fn mixed(text: &[u8], t: &Token) -> bool {
@@ -205,19 +221,23 @@ fn push_binary(name: &'static str, bytes: Vec<u8>, from: usize, to: usize, out: 
     }
 }
 
-/// A word that may be the code of one character.
-#[inline(always)]
-fn code(t: Option<&Token>) -> bool {
-    t.is_some_and(|t| t.len <= 8 && t.len >= 2 && (t.flags & token::DIGIT != 0 || t.len == 2))
+/// Rows of number codes.
+fn codes(text: &[u8], tokens: &[Token], candidates: &[u32], out: &mut Vec<View>) {
+    let mut from = 0;
+    for i in candidates.iter().map(|i| *i as usize).filter(|i| *i < tokens.len()) {
+        if i >= from {
+            from = i + 1 + d::codes(text, tokens, i, out);
+        }
+    }
 }
 
-/// Views that show in the words: number codes, ROT13, reversed text, Morse.
-fn words(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
+/// Views that show in the words: ROT13 and reversed text.
+fn marked(text: &[u8], tokens: &[Token], candidates: &[u32], out: &mut Vec<View>) {
     let marks = marks();
     let (mut rot_hits, mut rev_hits): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
-    let mut i = 0;
-    while let Some(t) = tokens.get(i) {
-        if marks.maybe(t.hash) && t.flags & (token::FOLDED | token::DIGIT) == 0 && (3..=12).contains(&t.len) {
+    for i in candidates.iter().map(|i| *i as usize) {
+        let Some(t) = tokens.get(i) else { continue };
+        if t.flags & (token::FOLDED | token::DIGIT) == 0 && (3..=12).contains(&t.len) {
             if marks.rotated.contains(&t.hash) {
                 rot_hits.push(i);
             }
@@ -225,11 +245,6 @@ fn words(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
                 rev_hits.push(i);
             }
         }
-        if code(Some(t)) && (1..4).all(|k| code(tokens.get(i + k))) {
-            let n = d::codes(text, tokens, i, out);
-            i += n;
-        }
-        i += 1;
     }
     for (hits, name) in [(rot_hits, "rot13"), (rev_hits, "reversed")] {
         let mut k = 0;
@@ -267,5 +282,4 @@ fn words(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
             }
         }
     }
-    d::morse(text, tokens, out);
 }

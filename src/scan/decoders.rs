@@ -1,7 +1,7 @@
 //! The decoders themselves: pure functions over runs of bytes.
 
 use super::decode::View;
-use super::token::{self, Token};
+use super::token::Token;
 use std::io::Read;
 
 /// ROT13 of ASCII letters.
@@ -218,16 +218,19 @@ pub(crate) fn codes(text: &[u8], tokens: &[Token], i: usize, out: &mut Vec<View>
         ("octal", |w| if w.len() == 3 { radix(w, 8).filter(|v| (32..127).contains(v)) } else { None }, 8),
     ];
     for (name, parse, least) in kinds {
+        // Most rows are none; that shows in the first few.
+        let first = tokens.get(i..i + least).unwrap_or_default();
+        if first.len() < least || !first.iter().all(|t| parse(unprefixed(text, t)).is_some()) {
+            continue;
+        }
         let mut bytes = Vec::new();
         let mut points = Vec::new();
         let mut end = 0;
         for t in tokens.iter().skip(i).take(16 * 1024) {
-            let word = text.get(t.start as usize..t.end as usize).unwrap_or_default();
-            let word = word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"x")).unwrap_or(word);
             if end != 0 && t.start as usize - end > 6 {
                 break;
             }
-            let Some(v) = parse(word) else { break };
+            let Some(v) = parse(unprefixed(text, t)) else { break };
             points.push((bytes.len() as u32, t.start));
             bytes.push(v);
             end = t.end as usize;
@@ -247,6 +250,11 @@ pub(crate) fn codes(text: &[u8], tokens: &[Token], i: usize, out: &mut Vec<View>
     0
 }
 
+fn unprefixed<'a>(text: &'a [u8], t: &Token) -> &'a [u8] {
+    let word = text.get(t.start as usize..t.end as usize).unwrap_or_default();
+    word.strip_prefix(b"0x").or_else(|| word.strip_prefix(b"x")).unwrap_or(word)
+}
+
 fn radix(w: &[u8], base: u32) -> Option<u8> {
     u8::from_str_radix(std::str::from_utf8(w).ok()?, base).ok()
 }
@@ -254,42 +262,54 @@ fn radix(w: &[u8], base: u32) -> Option<u8> {
 /// Runs of escapes: `%41`, `\x41`, `\u0041`, `\101`, `&#65;`, `&#x41;`, named entities, `=41`. The view is the run with
 /// its surroundings, decoded.
 pub(crate) fn escapes(text: &[u8], out: &mut Vec<View>) {
-    const NEAR: usize = 24;
+    /// Bytes around an escape that belong to its view; escapes that are closer share one.
     const AROUND: usize = 96;
     let mut at = 0;
+    let mut found: Vec<(usize, char, usize)> = Vec::new();
     while let Some(first) = next_escape(text, at) {
         let from = first.saturating_sub(AROUND).max(at);
         let from = (from..=first).find(|i| utf8_start(text, *i)).unwrap_or(first);
-        let mut bytes = Vec::new();
-        let mut points = Vec::new();
         let (mut i, mut last, mut letters, mut run, mut longest) = (from, first, 0usize, 0usize, 0usize);
         let mut kind = "";
-        while i < text.len() && i < last + NEAR.max(AROUND) {
-            if let Some((c, len, k)) = escape(text, i) {
-                points.push((bytes.len() as u32, i as u32));
-                bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                let letter = c.is_ascii_alphanumeric();
-                letters += usize::from(letter);
-                run += usize::from(letter || c == ' ');
-                longest = longest.max(run);
-                kind = k;
-                i += len;
-                last = i;
-                points.push((bytes.len() as u32, i as u32));
-            } else {
-                run = 0;
-                bytes.push(text[i]);
-                i += 1;
+        found.clear();
+        while let Some(p) = text.get(i..).and_then(|t| memchr::memchr3(b'%', b'\\', b'&', t)).map(|p| i + p) {
+            if p >= last + AROUND {
+                break;
             }
+            if p > i {
+                run = 0;
+            }
+            let Some((c, len, k)) = escape(text, p) else {
+                run = 0;
+                i = p + 1;
+                continue;
+            };
+            let letter = c.is_ascii_alphanumeric();
+            letters += usize::from(letter);
+            run += usize::from(letter || c == ' ');
+            longest = longest.max(run);
+            kind = k;
+            i = p + len;
+            last = i;
+            found.push((p, c, len));
         }
-        points.insert(0, (0, from as u32));
-        let mut end = i;
-        while end < text.len() && !utf8_start(text, end) {
-            bytes.push(text[end]);
+        let mut end = (last + AROUND).min(text.len()).max(i.min(text.len()));
+        while !utf8_start(text, end) {
             end += 1;
         }
         at = end.max(first + 1);
+        // What decodes to signs alone, such as `&lt;`, says nothing new.
         if letters > 0 || kind == "url" {
+            let (mut bytes, mut points) = (Vec::with_capacity(end - from), vec![(0, from as u32)]);
+            let mut i = from;
+            for (p, c, len) in &found {
+                bytes.extend_from_slice(text.get(i..*p).unwrap_or_default());
+                points.push((bytes.len() as u32, *p as u32));
+                bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                i = p + len;
+                points.push((bytes.len() as u32, i as u32));
+            }
+            bytes.extend_from_slice(text.get(i..end).unwrap_or_default());
             out.push(View::mapped(kind, bytes, points, (from, end), longest >= 8));
         }
     }
@@ -426,162 +446,6 @@ fn next_printable(text: &[u8], mut at: usize) -> Option<(usize, usize)> {
 fn upper_hex(b: u8) -> bool {
     b.is_ascii_digit() || (b'A'..=b'F').contains(&b)
 }
-
-/// Bits written as two kinds of zero-width characters, eight to a byte.
-pub(crate) fn zero_width(text: &[u8], out: &mut Vec<View>) {
-    let mut i = 0;
-    let mut run: Vec<(char, usize)> = Vec::new();
-    loop {
-        let next = text.get(i..).and_then(|t| memchr::memchr2(0xe2, 0xef, t)).map(|p| i + p);
-        let found = next.and_then(|at| token::decode(text, at).map(|(c, len)| (c, at, len)));
-        let zero = found.filter(|(c, ..)| matches!(*c as u32, 0x200b..=0x200d | 0x2060..=0x2064 | 0xfeff));
-        let joined = zero.is_some_and(|(_, at, _)| run.last().is_none_or(|(c, l)| l + c.len_utf8() == at));
-        if !joined {
-            bits_view(&run, out);
-            run.clear();
-        }
-        match (zero, next) {
-            (Some((c, at, len)), _) => {
-                run.push((c, at));
-                i = at + len;
-            }
-            (None, Some(at)) => i = at + 1,
-            (None, None) => return,
-        }
-    }
-}
-
-fn bits_view(run: &[(char, usize)], out: &mut Vec<View>) {
-    let (Some((first, start)), Some((last, end))) = (run.first(), run.last()) else { return };
-    if run.len() < 48 {
-        return;
-    }
-    for one in [*first, run.iter().map(|(c, _)| *c).find(|c| c != first).unwrap_or(*first)] {
-        let bytes: Vec<u8> = run
-            .chunks_exact(8)
-            .map(|b| b.iter().fold(0u8, |acc, (c, _)| acc << 1 | u8::from(*c == one)))
-            .collect();
-        if readable(&bytes) {
-            out.push(View::whole("zero-width", bytes, *start, end + last.len_utf8(), true));
-            return;
-        }
-    }
-}
-
-/// Text carried by tag characters, or by variation selectors as bytes.
-pub(crate) fn smuggled(text: &[u8], out: &mut Vec<View>) {
-    let mut i = 0;
-    let (mut tags, mut tag_points): (Vec<u8>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
-    let (mut sel, mut sel_points): (Vec<u8>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
-    let (mut first, mut last) = (usize::MAX, 0);
-    while let Some(p) = text.get(i..).and_then(|t| memchr::memchr2(0xf3, 0xef, t)) {
-        let at = i + p;
-        let Some((c, len)) = token::decode(text, at) else {
-            i = at + 1;
-            continue;
-        };
-        i = at + len;
-        let u = c as u32;
-        match u {
-            0xe0020..=0xe007e => {
-                tag_points.push((tags.len() as u32, at as u32));
-                tags.push((u - 0xe0000) as u8);
-            }
-            0xe0100..=0xe01ef => {
-                sel_points.push((sel.len() as u32, at as u32));
-                sel.push((u - 0xe0100 + 16) as u8);
-            }
-            0xfe00..=0xfe0f if !sel.is_empty() => {
-                sel_points.push((sel.len() as u32, at as u32));
-                sel.push((u - 0xfe00) as u8);
-            }
-            _ => continue,
-        }
-        first = first.min(at);
-        last = at + len;
-    }
-    if tags.len() >= 3 {
-        out.push(View::mapped("tags", tags, tag_points, (first, last), true));
-    }
-    if sel.len() >= 3 && readable(&sel) {
-        out.push(View::mapped("variation-selectors", sel, sel_points, (first, last), true));
-    }
-}
-
-/// Morse code in the gaps between words.
-pub(crate) fn morse(text: &[u8], tokens: &[Token], out: &mut Vec<View>) {
-    let mut before = 0;
-    for t in tokens {
-        if let Some(gap) = text.get(before..t.start as usize).filter(|g| g.len() >= 24) {
-            decode_morse(gap, before, out);
-        }
-        before = t.end as usize;
-    }
-    if let Some(gap) = text.get(before..).filter(|g| g.len() >= 24) {
-        decode_morse(gap, before, out);
-    }
-}
-
-fn decode_morse(gap: &[u8], at: usize, out: &mut Vec<View>) {
-    if gap.iter().filter(|b| matches!(b, b'.' | b'-')).count() * 2 < gap.len() {
-        return;
-    }
-    let mut bytes = Vec::new();
-    for part in gap.split(|b| *b == b' ' || *b == b'\n').take(4096) {
-        match part {
-            b"" => {}
-            b"/" | b"|" => bytes.push(b' '),
-            _ => match MORSE.iter().find(|(code, _)| code.as_bytes() == part) {
-                Some((_, c)) => bytes.push(*c),
-                None => return,
-            },
-        }
-    }
-    if bytes.len() >= 8 && bytes.iter().collect::<std::collections::HashSet<_>>().len() >= 5 {
-        out.push(View::whole("morse", bytes, at, at + gap.len(), true));
-    }
-}
-
-const MORSE: &[(&str, u8)] = &[
-    (".-", b'a'),
-    ("-...", b'b'),
-    ("-.-.", b'c'),
-    ("-..", b'd'),
-    (".", b'e'),
-    ("..-.", b'f'),
-    ("--.", b'g'),
-    ("....", b'h'),
-    ("..", b'i'),
-    (".---", b'j'),
-    ("-.-", b'k'),
-    (".-..", b'l'),
-    ("--", b'm'),
-    ("-.", b'n'),
-    ("---", b'o'),
-    (".--.", b'p'),
-    ("--.-", b'q'),
-    (".-.", b'r'),
-    ("...", b's'),
-    ("-", b't'),
-    ("..-", b'u'),
-    ("...-", b'v'),
-    (".--", b'w'),
-    ("-..-", b'x'),
-    ("-.--", b'y'),
-    ("--..", b'z'),
-    (".-.-.-", b'.'),
-    ("--..--", b','),
-    (".----", b'1'),
-    ("..---", b'2'),
-    ("...--", b'3'),
-    ("....-", b'4'),
-    (".....", b'5'),
-    ("-....", b'6'),
-    ("--...", b'7'),
-    ("---..", b'8'),
-    ("----.", b'9'),
-    ("-----", b'0'),
-];
 
 #[cfg(test)]
 mod tests {

@@ -4,23 +4,19 @@ use super::builder::Compiled;
 use super::finding::{Context, Finding};
 use super::lexicon::{Hit, Lexicon};
 use super::rule;
+use super::survey::{Survey, Surveyor};
 use super::text::ScanText;
 use super::token::{self, Token};
-use super::{decode, joins, mention, model};
+use super::{decode, joins, mention, model, structure};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Findings of one text beyond this many are counted, not kept.
 pub const MAX_FINDINGS: usize = 1000;
 /// Texts are scanned in chunks of this many bytes.
-const CHUNK: usize = 256 * 1024;
+const CHUNK: usize = 64 * 1024;
 /// Chunks overlap by this many bytes, so that what is shorter is never cut.
 const OVERLAP: usize = 4 * 1024;
-/// A regular expression looks this far before its trigger word, in bytes.
-const REGEX_BEFORE: usize = 200;
-/// A regular expression looks this far after its trigger word, in bytes.
-const REGEX_AFTER: usize = 600;
-
 /// An exception counts this many words from a finding.
 const NEAR: usize = 10;
 
@@ -46,6 +42,7 @@ impl Engine {
     /// The same over bytes, which need not be UTF-8.
     pub fn scan_bytes(&self, text: &[u8]) -> Vec<Finding> {
         let mut out = Vec::new();
+        let mut surveyor = Surveyor::new(&self.lexicon, self.model);
         let mut from = 0;
         // Long texts go through in overlapping chunks, so that memory stays bounded whatever the length.
         loop {
@@ -53,7 +50,7 @@ impl Engine {
             let Some(chunk) = text.get(from..end) else { break };
             let mut left = decode::budget(chunk.len());
             let before = out.len();
-            self.pass(chunk, 0, &mut left, &mut out);
+            self.pass(chunk, 0, &mut surveyor, &mut left, &mut out);
             for f in out.iter_mut().skip(before) {
                 f.start += from;
                 f.end += from;
@@ -65,6 +62,11 @@ impl Engine {
             while text.get(from).is_some_and(|b| b & 0xc0 == 0x80) {
                 from += 1;
             }
+        }
+        let grants = structure::wildcard_tools(text);
+        if let Some(rule) = self.rules.iter().position(|r| r.id == "AC013").filter(|_| !grants.is_empty()) {
+            let one = |(start, end)| self.finding(rule as u16, start, end, "front matter".into(), 1.0);
+            out.extend(grants.into_iter().map(one));
         }
         out.sort_by(|a, b| (a.start, a.end, &a.rule).cmp(&(b.start, b.end, &b.rule)));
         let mut kept: Vec<Finding> = Vec::with_capacity(out.len().min(MAX_FINDINGS));
@@ -88,24 +90,30 @@ impl Engine {
     }
 
     /// One text at one depth: rules, model, then what it decodes to.
-    fn pass(&self, text: &[u8], depth: u8, left: &mut usize, out: &mut Vec<Finding>) {
+    fn pass(
+        &self,
+        text: &[u8],
+        depth: u8,
+        surveyor: &mut Surveyor<'_>,
+        left: &mut usize,
+        out: &mut Vec<Finding>,
+    ) {
         let mut tokens = Vec::with_capacity(text.len() / 5 + 16);
         let seen = token::tokenise(text, &mut tokens);
-        self.lexicon.resolve(text, &mut tokens);
-        let before = out.len();
-        self.shapes(text, &tokens, "text", out);
-        self.regexes(text, &tokens, depth, out);
-        let joined = joins::joined(text, &tokens, &self.lexicon);
+        let survey = surveyor.survey(text, &mut tokens);
+        self.shapes(text, &tokens, Some(&survey), out);
+        self.regexes(text, &tokens, &survey.triggers, depth, out);
+        let joined = joins::joined(text, &tokens, &survey.pieces, &self.lexicon);
         if !joined.is_empty() {
-            self.shapes(text, &joined, "normalised", out);
+            self.shapes(text, &joined, None, out);
         }
-        self.learned(text, &tokens, depth, out);
+        self.learned(text, &tokens, &survey, depth, out);
         if depth >= decode::MAX_DEPTH {
             return;
         }
-        for view in decode::views(text, &tokens, &seen, left) {
+        for view in decode::views(text, &tokens, &seen, &survey, left) {
             let at = out.len();
-            self.pass(&view.bytes, depth + 1, left, out);
+            self.pass(&view.bytes, depth + 1, surveyor, left, out);
             let had = out.len() > at;
             for f in out.iter_mut().skip(at) {
                 let decoded = view.bytes.get(f.start..f.end).unwrap_or_default();
@@ -123,8 +131,6 @@ impl Engine {
                 self.hidden(&view, had, out);
             }
         }
-        // What the plain text shows is not reported again for a decoded copy of the same place.
-        let _ = before;
     }
 
     /// The features of `text` and of all it decodes to: one list of steps for each view. For training.
@@ -140,10 +146,10 @@ impl Engine {
     fn collect(&self, text: &[u8], depth: u8, left: &mut usize, out: &mut Vec<Vec<Vec<u32>>>) {
         let mut tokens = Vec::new();
         let seen = token::tokenise(text, &mut tokens);
-        self.lexicon.resolve(text, &mut tokens);
+        let survey = Surveyor::new(&self.lexicon, None).survey(text, &mut tokens);
         out.push(model::features(&tokens));
         if depth < decode::MAX_DEPTH {
-            for view in decode::views(text, &tokens, &seen, left) {
+            for view in decode::views(text, &tokens, &seen, &survey, left) {
                 self.collect(&view.bytes, depth + 1, left, out);
             }
         }
@@ -164,13 +170,14 @@ impl Engine {
         out.push(f);
     }
 
-    fn learned(&self, text: &[u8], tokens: &[Token], depth: u8, out: &mut Vec<Finding>) {
+    fn learned(&self, text: &[u8], tokens: &[Token], survey: &Survey, depth: u8, out: &mut Vec<Finding>) {
         let Some(model) = self.model else { return };
-        let Some(rule) = self.rules.iter().position(|r| r.id == "LM001") else { return };
         let mut best: Option<model::Window> = None;
         let threshold = if depth == 0 { model.threshold } else { model.threshold / 2 };
         let mut windows = Vec::new();
-        model.windows(tokens, threshold, |w| match &mut best {
+        // A decoded view is short, and its threshold lower.
+        let plain = (depth == 0).then_some(survey.plain.as_slice());
+        model.windows(tokens, plain, threshold, |w| match &mut best {
             Some(b) if w.first < b.last => {
                 if w.score > b.score {
                     *b = w;
@@ -179,6 +186,10 @@ impl Engine {
             _ => windows.extend(best.replace(w)),
         });
         windows.extend(best);
+        if windows.is_empty() {
+            return;
+        }
+        let Some(rule) = self.rules.iter().position(|r| r.id == "LM001") else { return };
         for w in windows {
             let (Some(a), Some(b)) = (tokens.get(w.first), tokens.get(w.last.saturating_sub(1))) else {
                 continue;
@@ -195,18 +206,29 @@ impl Engine {
         }
     }
 
-    fn shapes(&self, text: &[u8], tokens: &[Token], base: &'static str, out: &mut Vec<Finding>) {
+    fn shapes(&self, text: &[u8], tokens: &[Token], survey: Option<&Survey>, out: &mut Vec<Finding>) {
         let mut hits: Vec<(Hit, bool)> = Vec::new();
         // For each rule, up to where its last match reaches.
         let mut covered = vec![0u32; self.rules.len()];
-        self.lexicon.matches(tokens, |hit| {
+        let each = |hit: Hit| {
             let Some(reach) = covered.get_mut(hit.rule as usize).filter(|r| hit.first >= **r) else { return };
             // A match that an exception takes back hides no other.
             let excused = self.lexicon.excused(tokens, &hit, NEAR);
             *reach = if excused { hit.first + 1 } else { hit.last + 1 };
             hits.push((hit, excused));
-        });
-        let discusses = !hits.is_empty() && base == "text" && mention::discusses(tokens);
+        };
+        match survey {
+            Some(s) => {
+                let places = s.anchors.iter().map(|i| *i as usize);
+                self.lexicon.matches(tokens, places, Some(&s.around), each);
+            }
+            None => self.lexicon.matches(tokens, 0..tokens.len(), None, each),
+        }
+        if hits.is_empty() {
+            return;
+        }
+        let base = if survey.is_some() { "text" } else { "normalised" };
+        let discusses = survey.is_some() && mention::discusses(tokens);
         for (hit, excused) in hits {
             let (Some(first), Some(last)) = (tokens.get(hit.first as usize), tokens.get(hit.last as usize))
             else {
@@ -227,33 +249,23 @@ impl Engine {
         }
     }
 
-    fn regexes(&self, text: &[u8], tokens: &[Token], depth: u8, out: &mut Vec<Finding>) {
+    fn regexes(&self, text: &[u8], tokens: &[Token], triggers: &[u32], depth: u8, out: &mut Vec<Finding>) {
         // For each rule, how far the text was searched already.
-        let mut reached: Vec<(u16, usize)> = Vec::new();
-        for t in tokens.iter().filter(|t| t.word != 0) {
+        let mut reached = vec![0usize; self.rules.len()];
+        for t in triggers.iter().filter_map(|i| tokens.get(*i as usize)) {
             for r in self.lexicon.triggers(t.word) {
-                let Some(pattern) = self.rules.get(*r as usize).and_then(|c| c.regex.as_ref()) else {
-                    continue;
-                };
-                if pattern.raw && depth > 0 {
-                    continue;
-                }
+                let pattern = self.rules.get(usize::from(*r)).and_then(|c| c.regex.as_ref());
+                let Some((pattern, reach)) = pattern.zip(reached.get_mut(usize::from(*r))) else { continue };
                 let (start, end) = (t.start as usize, t.end as usize);
-                let at = reached.iter().position(|(rule, _)| rule == r);
+                let [before, after] = pattern.near;
                 // A match that holds this trigger was in the window of one before.
-                if at.and_then(|i| reached.get(i)).is_some_and(|(_, to)| end + REGEX_AFTER / 2 <= *to) {
+                if pattern.raw && depth > 0 || *reach != 0 && end + after / 2 <= *reach {
                     continue;
                 }
-                let from = start.saturating_sub(REGEX_BEFORE);
-                let to = (end + REGEX_AFTER).min(text.len());
-                match at.and_then(|i| reached.get_mut(i)) {
-                    Some(have) => have.1 = to,
-                    None => reached.push((*r, to)),
-                }
-                let Some(window) = text.get(from..to) else { continue };
-                if !pattern.possible(window) {
-                    continue;
-                }
+                let from = start.saturating_sub(before);
+                let to = (end + after).min(text.len());
+                *reach = to;
+                let Some(window) = text.get(from..to).filter(|w| pattern.possible(w)) else { continue };
                 let Some(regex) = pattern.get() else { continue };
                 for m in regex.find_iter(window).take(4) {
                     out.push(self.finding(*r, from + m.start(), from + m.end(), "text".into(), 1.0));

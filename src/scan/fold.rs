@@ -7,6 +7,7 @@
 //!
 //! Look-alikes are our own selection from the confusables that Unicode Technical Standard 39 describes.
 
+use std::sync::OnceLock;
 use unicode_normalization::char::decompose_compatible;
 
 /// What a character is to the tokeniser.
@@ -22,8 +23,43 @@ pub(crate) enum Kind {
     Separator,
 }
 
+/// A folded character; `len` above the room in `bytes` means that it did not fit.
+#[derive(Debug, Clone, Copy)]
+struct Folded {
+    kind: Kind,
+    len: u8,
+    bytes: [u8; 6],
+}
+
+/// Folded characters of the Basic Multilingual Plane, each row of 256 made when the first of it is met.
+static ROWS: [OnceLock<Box<[Folded]>>; 256] = [const { OnceLock::new() }; 256];
+
+fn row(high: u32) -> Box<[Folded]> {
+    let mut out = Vec::with_capacity(8);
+    let mut one = |low: u32| {
+        out.clear();
+        let kind = char::from_u32(high << 8 | low).map_or(Kind::Separator, |c| compute(c, &mut out));
+        let mut bytes = [0; 6];
+        bytes.iter_mut().zip(&out).for_each(|(b, o)| *b = *o);
+        Folded { kind, len: out.len().min(255) as u8, bytes }
+    };
+    (0..256).map(&mut one).collect()
+}
+
 /// Appends the folded form of the non-ASCII character `c` to `out` (UTF-8, lower case) and says what it is.
+#[inline]
 pub(crate) fn fold(c: char, out: &mut Vec<u8>) -> Kind {
+    let u = c as u32;
+    let Some(cell) = ROWS.get(u as usize >> 8) else { return compute(c, out) };
+    let Some(f) = cell.get_or_init(|| row(u >> 8)).get(u as usize & 0xff) else { return compute(c, out) };
+    match f.bytes.get(..usize::from(f.len)) {
+        Some(bytes) => out.extend_from_slice(bytes),
+        None => return compute(c, out),
+    }
+    f.kind
+}
+
+fn compute(c: char, out: &mut Vec<u8>) -> Kind {
     let u = c as u32;
     if invisible(u) {
         return Kind::Invisible;

@@ -1,5 +1,6 @@
 //! Entry points for the fuzz targets: each runs one stage and checks what must hold for any input.
 
+use super::survey::Surveyor;
 use super::token::{self, Token};
 use super::{Engine, decode, joins};
 
@@ -12,13 +13,13 @@ pub fn normalise(text: &[u8]) {
     let mut tokens: Vec<Token> = Vec::new();
     token::tokenise(text, &mut tokens);
     let lexicon = &Engine::builtin().lexicon;
-    lexicon.resolve(text, &mut tokens);
+    let found = Surveyor::new(lexicon, None).survey(text, &mut tokens);
     let mut before = 0;
     for t in &tokens {
         assert!(before <= t.start as usize && t.start < t.end && t.end as usize <= text.len(), "{t:?}");
         before = t.end as usize;
     }
-    for t in joins::joined(text, &tokens, lexicon) {
+    for t in joins::joined(text, &tokens, &found.pieces, lexicon) {
         assert!(t.start < t.end && t.end as usize <= text.len(), "{t:?}");
     }
 }
@@ -30,10 +31,11 @@ pub fn normalise(text: &[u8]) {
 pub fn decode(text: &[u8]) {
     let mut tokens: Vec<Token> = Vec::new();
     let seen = token::tokenise(text, &mut tokens);
+    let found = Surveyor::new(&Engine::builtin().lexicon, None).survey(text, &mut tokens);
     let mut left = decode::budget(text.len());
     let all = left;
     let mut decoded = 0;
-    for view in decode::views(text, &tokens, &seen, &mut left) {
+    for view in decode::views(text, &tokens, &seen, &found, &mut left) {
         decoded += view.bytes.len();
         let n = view.bytes.len();
         for (a, b) in [(0, 1), (0, n), (n / 2, n / 2 + 1), (n.saturating_sub(1), n), (n, n + 1)] {

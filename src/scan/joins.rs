@@ -3,55 +3,38 @@
 //! text has none.
 
 use super::lexicon::Lexicon;
+use super::survey::{LONG, RUN, SPELLED};
 use super::token::{self, DIGIT, FOLDED, GLUE, LETTER, LINE, SINGLE, SPACE, Token};
 
 /// Pieces that make one word, at most.
 const PIECES: usize = 24;
-/// Letters that are taken apart into words, at most.
-const RUN: usize = 4096;
 
-/// The second word stream, or an empty one.
-pub(crate) fn joined(text: &[u8], tokens: &[Token], lexicon: &Lexicon) -> Vec<Token> {
+/// The second word stream, or an empty one. Only the words `pieces` may change.
+pub(crate) fn joined(text: &[u8], tokens: &[Token], pieces: &[u32], lexicon: &Lexicon) -> Vec<Token> {
+    /// Only the neighbourhood of a change can give a new match.
+    const AROUND: usize = 24;
     let mut out: Vec<Token> = Vec::new();
-    let mut from = 0; // tokens before this one are in `out` when it is in use
-    let mut changed = false;
-    let mut i = 0;
-    while i < tokens.len() {
-        let t = &tokens[i];
-        let mixed = t.flags & (DIGIT | LETTER) == DIGIT | LETTER;
-        let next = tokens.get(i + 1).is_some_and(|n| n.flags & (GLUE | LINE) != 0);
-        let escaped = t.start > 0 && text.get(t.start as usize - 1) == Some(&b'\\');
-        if !(mixed || next || escaped || t.len == 1 || t.len >= 14) {
-            i += 1;
-            if changed && i == from + 24 {
-                out.extend_from_slice(tokens.get(from..i).unwrap_or_default());
-                from = i;
-            }
-            continue;
-        }
+    let mut scratch = Vec::with_capacity(256);
+    let mut from = 0; // tokens before this one are in `out`, or too far from a change
+    for i in pieces.iter().map(|i| *i as usize) {
+        let Some(t) = tokens.get(i).filter(|_| i >= from) else { continue };
         let replaced = spelled(text, tokens, i, lexicon)
-            .or_else(|| glued(text, tokens, i, lexicon))
-            .or_else(|| long(text, t, lexicon))
-            .or_else(|| digits(text, t, lexicon))
+            .or_else(|| glued(text, tokens, i, lexicon, &mut scratch))
+            .or_else(|| long(text, t, lexicon, &mut scratch))
+            .or_else(|| digits(text, t, lexicon, &mut scratch))
             .or_else(|| after_escape(text, t, lexicon));
-        if let Some((words, used)) = replaced {
-            // Only the neighbourhood of a change can give a new match.
-            let keep = i.saturating_sub(24).max(from);
-            out.extend_from_slice(tokens.get(keep..i).unwrap_or_default());
-            out.extend(words);
-            i += used;
-            from = i;
-            changed = true;
-        } else {
-            i += 1;
+        let Some((words, used)) = replaced else { continue };
+        if !out.is_empty() {
+            let end = (from + AROUND).min(i);
+            out.extend_from_slice(tokens.get(from..end).unwrap_or_default());
+            from = end;
         }
-        if changed && i == from + 24 {
-            out.extend_from_slice(tokens.get(from..i).unwrap_or_default());
-            from = i;
-        }
+        out.extend_from_slice(tokens.get(i.saturating_sub(AROUND).max(from)..i).unwrap_or_default());
+        out.extend(words);
+        from = i + used;
     }
-    if changed {
-        out.extend_from_slice(tokens.get(from..(from + 24).min(tokens.len())).unwrap_or_default());
+    if !out.is_empty() {
+        out.extend_from_slice(tokens.get(from..(from + AROUND).min(tokens.len())).unwrap_or_default());
     }
     out
 }
@@ -65,14 +48,21 @@ fn spelled(text: &[u8], tokens: &[Token], i: usize, lexicon: &Lexicon) -> Option
         return None;
     }
     let n = tokens[i..].iter().take(RUN).take_while(|t| single(t)).count();
-    if n < 5 {
+    // A row of digits is one of a table.
+    if n < SPELLED || tokens[i..i + n].iter().filter(|t| t.flags & LETTER != 0).count() < 3 {
         return None;
     }
     segment(text, tokens.get(i..i + n)?, lexicon).map(|w| (w, n))
 }
 
 /// `ig**no**re`, `ig<b>no</b>re`, `igno-⏎re`, `igno⏎re`.
-fn glued(text: &[u8], tokens: &[Token], i: usize, lexicon: &Lexicon) -> Option<Replaced> {
+fn glued(
+    text: &[u8],
+    tokens: &[Token],
+    i: usize,
+    lexicon: &Lexicon,
+    scratch: &mut Vec<u8>,
+) -> Option<Replaced> {
     let next = tokens.get(i + 1)?;
     let first = tokens.get(i)?;
     let broken = |t: &Token, before: &Token| {
@@ -87,41 +77,38 @@ fn glued(text: &[u8], tokens: &[Token], i: usize, lexicon: &Lexicon) -> Option<R
     if next.flags & GLUE == 0 && !broken(next, first) {
         return None;
     }
-    let mut folded = token::folded(text, first.start as usize, first.end as usize);
+    if first.len > 64 {
+        return None;
+    }
+    scratch.clear();
+    token::folded_onto(text, first.start as usize, first.end as usize, scratch);
     let mut best = None;
     let mut before = first;
     for (k, t) in tokens.get(i + 1..)?.iter().take(PIECES).enumerate() {
-        if t.flags & GLUE == 0 && !broken(t, before) || folded.len() > 64 {
+        if t.flags & GLUE == 0 && !broken(t, before) || scratch.len() > 64 {
             break;
         }
-        folded.extend(token::folded(text, t.start as usize, t.end as usize));
+        token::folded_onto(text, t.start as usize, t.end as usize, scratch);
         before = t;
-        let word = word_of(&folded, lexicon);
+        let word = word_of(scratch, lexicon);
         if word != 0 {
-            let flags = first.flags | FOLDED;
-            let whole = Token {
-                hash: token::hash(&folded),
-                end: t.end,
-                word,
-                flags,
-                len: folded.len() as u8,
-                ..*first
-            };
-            best = Some((vec![whole], k + 2));
+            let (flags, hash, len) = (first.flags | FOLDED, token::hash(scratch), scratch.len() as u8);
+            best = Some((Token { hash, end: t.end, word, flags, len, ..*first }, k + 2));
         }
     }
-    best
+    best.map(|(whole, used)| (vec![whole], used))
 }
 
 /// `ignoreallpreviousinstructions`, `ignoreAllPreviousInstructions`.
-fn long(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
-    if t.len < 14 || t.word != 0 || t.flags & (DIGIT | SINGLE) != 0 || t.end - t.start > 400 {
+fn long(text: &[u8], t: &Token, lexicon: &Lexicon, scratch: &mut Vec<u8>) -> Option<Replaced> {
+    if t.len < LONG || t.word != 0 || t.flags & (DIGIT | SINGLE) != 0 || t.end - t.start > 400 {
         return None;
     }
     // Written together, the first word still stands first.
-    let head = token::folded(text, t.start as usize, (t.end as usize).min(t.start as usize + 32));
+    scratch.clear();
+    token::folded_onto(text, t.start as usize, (t.end as usize).min(t.start as usize + 32), scratch);
     let known = |from: usize| {
-        (3..=12).any(|len| head.get(from..from + len).is_some_and(|w| lexicon.exact(token::hash(w)) != 0))
+        (3..=12).any(|len| scratch.get(from..from + len).is_some_and(|w| lexicon.exact(token::hash(w)) != 0))
     };
     if !known(0) && !known(1) {
         return None;
@@ -156,16 +143,16 @@ fn after_escape(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
 }
 
 /// `1gn0r3`: digits and signs for letters.
-fn digits(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
+fn digits(text: &[u8], t: &Token, lexicon: &Lexicon, scratch: &mut Vec<u8>) -> Option<Replaced> {
     if t.flags & (DIGIT | LETTER) != DIGIT | LETTER || t.len > 24 || t.word != 0 {
         // A word of digits alone (`7815`) is left as it is.
         return None;
     }
-    let folded = token::folded(text, t.start as usize, t.end as usize);
     for one in [b'i', b'l'] {
-        let plain: Vec<u8> = folded
-            .iter()
-            .map(|b| match b {
+        scratch.clear();
+        token::folded_onto(text, t.start as usize, t.end as usize, scratch);
+        for b in scratch.iter_mut() {
+            *b = match *b {
                 b'0' => b'o',
                 b'1' => one,
                 b'2' => b'z',
@@ -176,12 +163,13 @@ fn digits(text: &[u8], t: &Token, lexicon: &Lexicon) -> Option<Replaced> {
                 b'7' => b't',
                 b'8' => b'b',
                 b'9' => b'g',
-                other => *other,
-            })
-            .collect();
-        let word = word_of(&plain, lexicon);
-        if word != 0 && plain.len() > 2 {
-            return Some((vec![Token { hash: token::hash(&plain), word, flags: t.flags | FOLDED, ..*t }], 1));
+                other => other,
+            };
+        }
+        let word = word_of(scratch, lexicon);
+        if word != 0 && scratch.len() > 2 {
+            let whole = Token { hash: token::hash(scratch), word, flags: t.flags | FOLDED, ..*t };
+            return Some((vec![whole], 1));
         }
     }
     None

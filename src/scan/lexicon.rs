@@ -46,6 +46,46 @@ impl Element {
     }
 }
 
+/// The word is an anchor of a shape.
+pub(crate) const ANCHOR: u8 = 1;
+/// A regular expression is tried at the word.
+pub(crate) const TRIGGER: u8 = 2;
+/// Words in a block of [`Around`].
+pub(crate) const BLOCK: usize = 12;
+/// Blocks to either side that [`Around`] looks at, at most. A shape that reaches further has no needs.
+pub(crate) const RADIUS: usize = 4;
+
+/// A shape that is tried at a word, and the element of it that has the word.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Anchor {
+    pub shape: u16,
+    pub element: u8,
+    /// How many blocks to either side the shape can reach: 1 to [`RADIUS`].
+    pub radius: u8,
+    /// The groups of the other elements that must be there, as in [`Lexicon::gives`].
+    pub needs: u64,
+}
+
+/// For each [`BLOCK`] words of a text, which groups of elements its words may start.
+#[derive(Debug, Default)]
+pub(crate) struct Around(pub Vec<u64>);
+
+impl Around {
+    /// The groups near word `at`: for each radius, those that many blocks around.
+    #[inline(always)]
+    fn of(&self, at: usize) -> [u64; RADIUS + 1] {
+        let block = at / BLOCK;
+        let mut all = [self.0.get(block).copied().unwrap_or(0); RADIUS + 1];
+        let mut near = 0;
+        for (radius, groups) in all.iter_mut().enumerate().skip(1) {
+            near |= block.checked_sub(radius).and_then(|b| self.0.get(b)).copied().unwrap_or(0);
+            near |= self.0.get(block + radius).copied().unwrap_or(0);
+            *groups |= near;
+        }
+        all
+    }
+}
+
 /// A shape: a range of elements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
@@ -65,17 +105,23 @@ pub(crate) struct Hit {
 /// The words that rules know, and the shapes that use them.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Lexicon {
-    /// Hash → word id by open addressing; a value of 0 is an empty place.
-    pub exact: Cow<'static, [(u64, u32)]>,
-    /// The same for stems.
+    /// A bit for each upper half of a hash of a word that is known: most others are told off by it.
+    pub known: Cow<'static, [u64]>,
+    /// Hash → word id by open addressing: the hash with the id in its low 16 bits; an id of 0 is an empty place.
+    pub exact: Cow<'static, [u64]>,
+    /// The same for stems, hash and id apart.
     pub stems: Cow<'static, [(u64, u32)]>,
     /// For the first letters of a stem, a bit for each length that stems with them have.
     pub heads: Cow<'static, [(u64, u32)]>,
     /// A bit for each [`stem_bit`].
     pub stem_bits: Cow<'static, [u64]>,
-    /// (shape, element) pairs that are tried at word `w`: `anchors[anchor_starts[w]..anchor_starts[w + 1]]`.
+    /// For each word, a bit for each group of elements that it may start.
+    pub gives: Cow<'static, [u64]>,
+    /// For each word, [`ANCHOR`] and [`TRIGGER`].
+    pub kinds: Cow<'static, [u8]>,
+    /// What is tried at word `w`: `anchors[anchor_starts[w]..anchor_starts[w + 1]]`.
     pub anchor_starts: Cow<'static, [u32]>,
-    pub anchors: Cow<'static, [(u16, u8)]>,
+    pub anchors: Cow<'static, [Anchor]>,
     /// In the same form, rules whose regular expression is tried at a word.
     pub trigger_starts: Cow<'static, [u32]>,
     pub triggers: Cow<'static, [u16]>,
@@ -117,6 +163,7 @@ fn list<'a, T>(starts: &[u32], all: &'a [T], at: usize) -> &'a [T] {
 }
 
 /// A place in [`Lexicon::stem_bits`] for the first three letters.
+#[inline(always)]
 pub(crate) fn stem_bit(folded: &[u8]) -> usize {
     let mut x = 0u32;
     for b in folded.iter().take(3) {
@@ -126,20 +173,46 @@ pub(crate) fn stem_bit(folded: &[u8]) -> usize {
 }
 
 impl Lexicon {
+    /// The id of the word of `t`, or 0.
+    #[inline(always)]
+    pub fn word(&self, text: &[u8], t: &Token) -> u16 {
+        match self.exact(t.hash) {
+            0 if usize::from(t.len) >= MIN_STEM => self.stem(text, t),
+            word => word,
+        }
+    }
+
     /// Fills in [`Token::word`].
+    #[cfg(test)]
     pub fn resolve(&self, text: &[u8], tokens: &mut [Token]) {
         for t in tokens {
-            t.word = look_up(&self.exact, t.hash) as u16;
-            if t.word == 0 && t.len as usize >= MIN_STEM {
-                t.word = self.stem(text, t);
-            }
+            t.word = self.word(text, t);
         }
     }
 
     /// The id of the exact word with this hash, or 0.
     #[inline(always)]
     pub fn exact(&self, hash: u64) -> u16 {
-        look_up(&self.exact, hash) as u16
+        let bit = (hash >> 48) as usize;
+        if self.known.get(bit >> 6).is_none_or(|w| w >> (bit & 63) & 1 == 0) {
+            return 0;
+        }
+        let Some(mask) = self.exact.len().checked_sub(1) else { return 0 };
+        let mut at = (hash >> 40) as usize & mask;
+        loop {
+            match self.exact.get(at) {
+                Some(e) if e & 0xffff != 0 && (e ^ hash) >> 16 != 0 => at = (at + 1) & mask,
+                Some(e) => return *e as u16,
+                None => return 0,
+            }
+        }
+    }
+
+    /// Groups of elements that `word` may start, and its kinds.
+    #[inline(always)]
+    pub fn about(&self, word: u16) -> (u64, u8) {
+        let at = usize::from(word);
+        (self.gives.get(at).copied().unwrap_or(0), self.kinds.get(at).copied().unwrap_or(0))
     }
 
     #[inline(always)]
@@ -162,6 +235,10 @@ impl Lexicon {
     /// The longest stem that starts the folded word.
     pub fn stem_slow(&self, folded: &[u8]) -> u16 {
         let Some(head) = folded.get(..MIN_STEM) else { return 0 };
+        let bit = stem_bit(head);
+        if self.stem_bits.get(bit >> 6).is_none_or(|w| w & (1 << (bit & 63)) == 0) {
+            return 0;
+        }
         let lengths = look_up(&self.heads, token::hash(head));
         if lengths == 0 {
             return 0;
@@ -181,12 +258,25 @@ impl Lexicon {
         list(&self.trigger_starts, &self.triggers, usize::from(word))
     }
 
-    /// Finds every shape in `tokens` (resolved), calling `found` for each.
-    pub fn matches(&self, tokens: &[Token], mut found: impl FnMut(Hit)) {
-        for (at, t) in tokens.iter().enumerate().filter(|(_, t)| t.word != 0) {
-            for (shape, element) in list(&self.anchor_starts, &self.anchors, usize::from(t.word)) {
-                let Some(shape) = self.shapes.get(usize::from(*shape)) else { continue };
-                if let Some((first, last)) = self.search(shape, usize::from(*element), tokens).at(at) {
+    /// Finds every shape in `tokens` (resolved) that has an anchor among `places`, calling `found` for each. `around`
+    /// tells which shapes cannot be there.
+    pub fn matches(
+        &self,
+        tokens: &[Token],
+        places: impl Iterator<Item = usize>,
+        around: Option<&Around>,
+        mut found: impl FnMut(Hit),
+    ) {
+        for at in places {
+            let Some(t) = tokens.get(at) else { continue };
+            let near = around.map_or([u64::MAX; RADIUS + 1], |a| a.of(at));
+            for anchor in list(&self.anchor_starts, &self.anchors, usize::from(t.word)) {
+                let groups = near.get(usize::from(anchor.radius)).copied().unwrap_or(u64::MAX);
+                if anchor.needs & !groups != 0 {
+                    continue;
+                }
+                let Some(shape) = self.shapes.get(usize::from(anchor.shape)) else { continue };
+                if let Some((first, last)) = self.search(shape, usize::from(anchor.element), tokens).at(at) {
                     found(Hit { rule: shape.rule, first: first as u32, last: last as u32 });
                 }
             }

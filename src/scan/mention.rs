@@ -22,17 +22,28 @@ const TRADE_SINGLE: &[&str] = &["攻", "注", "脆", "威", "공", "격"];
 
 /// Whether `tokens` are those of a text about attacks.
 pub(crate) fn discusses(tokens: &[Token]) -> bool {
-    static WORDS: OnceLock<Vec<u64>> = OnceLock::new();
-    let words = WORDS.get_or_init(|| {
+    static WORDS: OnceLock<(Vec<u64>, Vec<u64>)> = OnceLock::new();
+    let (words, bits) = WORDS.get_or_init(|| {
         let mut all: Vec<u64> = TRADE
             .split_ascii_whitespace()
             .chain(TRADE_SINGLE.iter().copied())
             .map(|w| token::hash(&token::folded(w.as_bytes(), 0, w.len())))
             .collect();
         all.sort_unstable();
-        all
+        let mut bits = vec![0u64; 64];
+        for h in &all {
+            let b = (h >> 52) as usize;
+            if let Some(slot) = bits.get_mut(b >> 6) {
+                *slot |= 1 << (b & 63);
+            }
+        }
+        (all, bits)
     });
-    let n = tokens.iter().filter(|t| words.binary_search(&t.hash).is_ok()).count();
+    let maybe = |hash: u64| {
+        let b = (hash >> 52) as usize;
+        bits.get(b >> 6).is_some_and(|w| w >> (b & 63) & 1 != 0)
+    };
+    let n = tokens.iter().filter(|t| maybe(t.hash) && words.binary_search(&t.hash).is_ok()).count();
     n >= LEAST && n * DENSITY >= tokens.len()
 }
 

@@ -3,12 +3,15 @@
 //! | module | concern |
 //! |---|---|
 //! | [`fold`] | one letter as a reader sees it |
+//! | [`letters`] | where words end, and their hashes |
 //! | [`token`] | words, folded and hashed, in one pass |
+//! | [`survey`] | which words later stages have to look at |
 //! | [`shape`] | the language of rules, and its compiler |
 //! | [`lexicon`] | their tables, and the search over words |
 //! | [`rule`] | pattern files |
 //! | [`builder`] | rules to an engine |
 //! | [`engine`] | the passes, in order |
+//! | [`structure`] | parsed metadata |
 //! | [`finding`] | what a scan reports |
 //!
 //! ```
@@ -28,7 +31,9 @@ mod finding;
 mod fold;
 #[doc(hidden)]
 pub mod fuzzing;
+mod invisible;
 mod joins;
+mod letters;
 mod lexicon;
 mod mention;
 #[doc(hidden)]
@@ -39,6 +44,8 @@ mod rule;
 mod sarif;
 mod shape;
 pub mod stream;
+mod structure;
+mod survey;
 mod tables;
 mod text;
 mod token;

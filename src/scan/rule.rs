@@ -24,6 +24,7 @@ pub struct RuleDef {
     pub(crate) needs: &'static [&'static str],
     pub(crate) regex: Option<&'static str>,
     pub(crate) raw: bool,
+    pub(crate) near: Option<[usize; 2]>,
 }
 
 include!(concat!(env!("OUT_DIR"), "/patterns.rs"));
@@ -78,8 +79,11 @@ pub struct Rule {
     /// Literal texts of which the regular expression's window must hold one; none means no such condition.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// A regular expression, tried from 200 bytes before a trigger to 600 after it.
+    /// A regular expression, tried from 200 bytes before a trigger to 600 after it, or as [`Rule::near`] says.
     pub regex: Option<String>,
+    /// Bytes before and after a trigger that the regular expression sees.
+    #[serde(default)]
+    pub near: Option<[usize; 2]>,
     /// The regular expression sees only text that was not decoded.
     #[serde(default)]
     pub raw: bool,

@@ -14,7 +14,7 @@
 //! The compiler also runs in the build script, which puts the tables of the built-in rules into the binary: starting the
 //! scanner builds nothing. It therefore uses nothing of the crate but [`super::lexicon`], [`super::token`] and folding.
 
-use super::lexicon::{self, Element, Lexicon, Shape};
+use super::lexicon::{self, ANCHOR, Anchor, BLOCK, Element, Lexicon, RADIUS, Shape, TRIGGER};
 use super::token;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -216,7 +216,9 @@ impl Compiler {
             e.phrases.extend(extra);
         }
         let commonness = self.commonness();
-        let mut anchors: Vec<Vec<(u16, u8)>> = vec![Vec::new(); self.texts.len()];
+        let groups = groups(&self.shapes, &commonness);
+        let mut gives = vec![0u64; self.texts.len()];
+        let mut anchors: Vec<Vec<Anchor>> = vec![Vec::new(); self.texts.len()];
         let mut excuses: Vec<Vec<u16>> = vec![Vec::new(); rules];
         let (mut shapes, mut elements, mut pool, mut phrases) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -230,18 +232,42 @@ impl Compiler {
                 }
                 continue;
             }
-            let cost = |d: &Draft| -> u64 {
-                d.firsts().map(|w| commonness.get(usize::from(w)).copied().unwrap_or(40)).sum()
-            };
-            let usable = drafts.iter().enumerate().filter(|(_, d)| !d.optional && d.special == 0);
-            let Some((i, best)) = usable.min_by_key(|(_, d)| cost(d)) else { continue };
-            let mut firsts: Vec<u16> = best.firsts().collect();
-            firsts.sort_unstable();
-            firsts.dedup();
-            for w in firsts {
-                if let Some(list) = anchors.get_mut(usize::from(w)) {
-                    list.push((s as u16, i as u8));
+            let usable = drafts.iter().enumerate().filter(|(_, d)| d.required());
+            let Some((i, best)) = usable.min_by_key(|(_, d)| d.cost(&commonness)) else { continue };
+            let mut needs = 0;
+            for (_, d) in drafts.iter().enumerate().filter(|(k, d)| *k != i && d.required()) {
+                let group = groups.get(&d.firsts()).copied().unwrap_or(0);
+                needs |= group;
+                for w in d.firsts() {
+                    if let Some(bits) = gives.get_mut(usize::from(w)) {
+                        *bits |= group;
+                    }
                 }
+            }
+            // In words, as far as a match can stand from its anchor on the longer side.
+            let reach = |part: &[Draft]| part.iter().map(|d| usize::from(d.gap) + d.longest()).sum::<usize>();
+            let (left, right) = drafts.split_at(i);
+            let radius = (reach(left) + usize::from(best.gap)).max(reach(right)).div_ceil(BLOCK).max(1);
+            if radius > RADIUS {
+                needs = 0;
+            }
+            let radius = radius.min(RADIUS) as u8;
+            for w in best.firsts() {
+                if let Some(list) = anchors.get_mut(usize::from(w)) {
+                    list.push(Anchor { shape: s as u16, element: i as u8, radius, needs });
+                }
+            }
+        }
+        let mut kinds = vec![0u8; self.texts.len()];
+        for (kind, (anchors, triggers)) in kinds.iter_mut().zip(anchors.iter().zip(&self.triggers)) {
+            *kind =
+                if anchors.is_empty() { 0 } else { ANCHOR } | if triggers.is_empty() { 0 } else { TRIGGER };
+        }
+        let mut known = vec![0u64; 1 << 10];
+        for h in self.exact.keys() {
+            let bit = (h >> 48) as usize;
+            if let Some(slot) = known.get_mut(bit >> 6) {
+                *slot |= 1 << (bit & 63);
             }
         }
         let mut stem_bits = vec![0u64; 1 << 10];
@@ -257,13 +283,15 @@ impl Compiler {
         let (anchor_starts, anchors) = flat(anchors);
         let (trigger_starts, triggers) = flat(self.triggers);
         let (excuse_starts, excuses) = flat(excuses);
-        let words =
-            |map: &HashMap<u64, u16>| Cow::Owned(table(map.iter().map(|(h, id)| (*h, u32::from(*id)))));
+        let words = |map: &HashMap<u64, u16>| table(map.iter().map(|(h, id)| (*h, u32::from(*id))));
         Lexicon {
-            exact: words(&self.exact),
-            stems: words(&self.stems),
+            known: known.into(),
+            exact: words(&self.exact).into_iter().map(|(h, id)| h & !0xffff | u64::from(id)).collect(),
+            stems: words(&self.stems).into(),
             heads: Cow::Owned(table(heads.into_iter())),
             stem_bits: stem_bits.into(),
+            gives: gives.into(),
+            kinds: kinds.into(),
             anchor_starts: anchor_starts.into(),
             anchors: anchors.into(),
             trigger_starts: trigger_starts.into(),
@@ -310,9 +338,28 @@ impl Compiler {
 }
 
 impl Draft {
-    /// Words that may start the element.
-    fn firsts(&self) -> impl Iterator<Item = u16> {
-        self.words.iter().copied().chain(self.phrases.iter().filter_map(|p| p.first().copied()))
+    /// Words that may start the element, sorted.
+    fn firsts(&self) -> Vec<u16> {
+        let phrases = self.phrases.iter().filter_map(|p| p.first());
+        let mut all: Vec<u16> = self.words.iter().chain(phrases).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// A match must have a word of the element.
+    fn required(&self) -> bool {
+        !self.optional && self.special == 0
+    }
+
+    /// How often one of its words is met.
+    fn cost(&self, commonness: &[u64]) -> u64 {
+        self.firsts().iter().map(|w| commonness.get(usize::from(*w)).copied().unwrap_or(40)).sum()
+    }
+
+    /// Words of the longest alternative.
+    fn longest(&self) -> usize {
+        self.phrases.iter().map(Vec::len).max().unwrap_or(1).max(1)
     }
 
     fn pack(&self, pool: &mut Vec<u16>, phrases: &mut Vec<(u32, u32)>) -> Element {
@@ -333,7 +380,7 @@ impl Draft {
         Element {
             words,
             phrases: (first, phrases.len() as u32),
-            longest: self.phrases.iter().map(Vec::len).max().unwrap_or(1).clamp(1, 255) as u8,
+            longest: self.longest().min(255) as u8,
             special: self.special,
             optional: self.optional,
             start: self.start,
@@ -342,6 +389,22 @@ impl Draft {
             signature,
         }
     }
+}
+
+/// Spreads the elements of all shapes over 64 groups, so that each group is met about equally often.
+fn groups(shapes: &[(Vec<Draft>, u16, bool)], commonness: &[u64]) -> HashMap<Vec<u16>, u64> {
+    let required = shapes.iter().filter(|s| !s.2).flat_map(|s| &s.0).filter(|d| d.required());
+    let mut all: Vec<(u64, Vec<u16>)> = required.map(|d| (d.cost(commonness), d.firsts())).collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all.dedup();
+    let mut load = [0u64; 64];
+    let mut out = HashMap::new();
+    for (cost, words) in all {
+        let Some((group, least)) = load.iter_mut().enumerate().min_by_key(|(_, l)| **l) else { break };
+        *least += cost.max(1);
+        out.insert(words, 1u64 << group);
+    }
+    out
 }
 
 /// Lists end to end: those of `i` stand at `starts[i]..starts[i + 1]`.
@@ -390,7 +453,7 @@ mod tests {
         token::tokenise(text.as_bytes(), &mut tokens);
         lex.resolve(text.as_bytes(), &mut tokens);
         let mut n = 0;
-        lex.matches(&tokens, |_| n += 1);
+        lex.matches(&tokens, 0..tokens.len(), None, |_| n += 1);
         n
     }
 

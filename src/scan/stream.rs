@@ -46,7 +46,9 @@ fn in_pieces(
         findings.retain(|f| f.end > seen);
         let room = (2 * MAX_FINDINGS).saturating_sub(report.findings.len() + report.withheld.len());
         findings.truncate(room);
-        place(findings, piece, &context::Map::default(), origin, policy, &mut report);
+        if !findings.is_empty() {
+            place(findings, piece, &context::Map::default(), origin, policy, &mut report);
+        }
         if last && buffer.len() <= PIECE {
             return Ok(report);
         }

@@ -1,6 +1,6 @@
 //! The tables of the built-in rules, which the build script computed.
 
-use super::lexicon::{Element, Lexicon, Shape};
+use super::lexicon::{Anchor, Element, Lexicon, Shape};
 use std::borrow::Cow;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));

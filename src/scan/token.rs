@@ -5,6 +5,8 @@
 //! underscores, table cells, string concatenation and line breaks between words make no difference to a rule.
 
 use super::fold::{self, Kind};
+pub(crate) use super::letters::hash;
+use super::letters::{Letters, hash_ascii};
 
 /// The gap before this word ended a sentence.
 pub(crate) const SENTENCE: u16 = 1;
@@ -37,6 +39,8 @@ pub(crate) const SLASH: u16 = 1 << 13;
 
 /// The word ends in `ing` and is longer than five letters.
 pub(crate) const ING: u16 = 1 << 14;
+/// The byte before this word is a backslash.
+pub(crate) const ESCAPED: u16 = 1 << 15;
 
 /// One word: `start..end` are byte offsets of the scanned text.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,48 +53,6 @@ pub(crate) struct Token {
     pub flags: u16,
     /// Number of folded bytes, at most 255.
     pub len: u8,
-}
-
-const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Hash of a folded word. The same bytes give the same value everywhere and on every machine.
-pub(crate) fn hash(word: &[u8]) -> u64 {
-    let mut h = 0u64;
-    for chunk in word.chunks(8) {
-        let mut b = [0u8; 8];
-        b.iter_mut().zip(chunk).for_each(|(d, s)| *d = *s);
-        h = mix(h, u64::from_le_bytes(b));
-    }
-    h
-}
-
-#[inline(always)]
-fn mix(h: u64, chunk: u64) -> u64 {
-    let x = (h ^ chunk).wrapping_mul(MULTIPLIER);
-    x ^ (x >> 29)
-}
-
-/// Hash of the ASCII word `text[start..end]` of letters and digits in any case.
-#[inline(always)]
-fn hash_ascii(text: &[u8], start: usize, end: usize) -> u64 {
-    const CASE: u64 = 0x2020_2020_2020_2020;
-    let mut h = 0u64;
-    let mut at = start;
-    while at < end {
-        // Eight bytes at once where the text has them, although the word may end before.
-        let chunk = match text.get(at..at + 8).and_then(|c| c.first_chunk::<8>()) {
-            Some(c) => u64::from_le_bytes(*c),
-            None => {
-                let tail = text.get(at..end).unwrap_or_default();
-                tail.iter().take(8).enumerate().fold(0u64, |x, (i, b)| x | u64::from(*b) << (8 * i))
-            }
-        };
-        let left = end - at;
-        let mask = if left >= 8 { u64::MAX } else { (1u64 << (8 * left)) - 1 };
-        h = mix(h, (chunk | CASE) & mask);
-        at += 8;
-    }
-    h
 }
 
 const W: u8 = 1; // letter
@@ -114,6 +76,43 @@ static CLASS: [u8; 256] = {
     t
 };
 
+/// What a character between words adds to the flags of the next one.
+static GAP: [u16; 256] = {
+    let mut t = [0u16; 256];
+    let openers = b"*`\"'([{>|#=";
+    let mut i = 0;
+    while i < openers.len() {
+        t[openers[i] as usize] = OPENER;
+        i += 1;
+    }
+    t[b'@' as usize] = AT;
+    t[b'/' as usize] = SLASH;
+    t
+};
+
+/// 1 for a character that may stand as markup inside a word, 2 for one that ends it, 0 for one that needs a closer look.
+static MARKUP: [u8; 256] = {
+    let mut t = [2u8; 256];
+    let inside = b"*`~\\_";
+    let mut i = 0;
+    while i < inside.len() {
+        t[inside[i] as usize] = 1;
+        i += 1;
+    }
+    let special = b" \t\n\r\x0b\x0c.!?;:<-";
+    i = 0;
+    while i < special.len() {
+        t[special[i] as usize] = 0;
+        i += 1;
+    }
+    i = 0x80;
+    while i < 256 {
+        t[i] = 0;
+        i += 1;
+    }
+    t
+};
+
 /// What the pass saw besides words.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
@@ -128,50 +127,58 @@ pub(crate) struct Seen {
 /// Appends the words of `text` to `out`. Linear; a word longer than 4 GiB cannot occur because callers cut text into
 /// chunks.
 pub(crate) fn tokenise(text: &[u8], out: &mut Vec<Token>) -> Seen {
+    let letters = Letters::of(text);
     let mut seen = Seen::default();
     let mut folded: Vec<u8> = Vec::with_capacity(64);
     let mut gap = SENTENCE | LINE;
     let mut glue = 0u8; // 0 nothing yet, 1 only markup, 2 other
     let mut dot = false;
     let mut i = 0;
-    let n = text.len();
-    while i < n {
-        let c = text[i];
-        let class = CLASS[c as usize];
-        if class & (W | D) != 0 {
+    while let Some(&c) = text.get(i) {
+        if CLASS[c as usize] & (W | D) != 0 {
             let start = i;
-            let mut all = class;
-            i += 1;
-            while i < n {
-                let k = CLASS[text[i] as usize];
-                if k & (W | D) == 0 {
-                    break;
-                }
-                all |= k;
-                i += 1;
-            }
-            if i < n && CLASS[text[i] as usize] & U != 0 {
+            i = letters.end(i);
+            let after = text.get(i).copied().unwrap_or(0);
+            if after >= 0x80 {
                 i = slow(text, start, gap | glue_flag(glue), &mut folded, out, &mut seen);
-            } else {
-                let mut flags = gap | glue_flag(glue);
-                flags |= if all & D != 0 { DIGIT } else { 0 } | if all & W != 0 { LETTER } else { 0 };
-                flags |= if c.is_ascii_uppercase() { CAPITAL } else { 0 };
-                flags |= if i - start > 5 && matches!(text.get(i - 3..i), Some(b"ing")) { ING } else { 0 };
-                out.push(Token {
-                    hash: hash_ascii(text, start, i),
-                    start: start as u32,
-                    end: i as u32,
-                    word: 0,
-                    flags,
-                    len: (i - start).min(255) as u8,
-                });
+                (gap, glue, dot) = (0, 0, false);
+                continue;
             }
-            gap = 0;
-            glue = 0;
-            dot = false;
+            let (hash, kinds) = hash_ascii(text, start, i);
+            // A capital is a letter without the bit of case.
+            let capital = u16::from(c & 0x60 == 0x40) * CAPITAL;
+            let mut flags = gap | glue_flag(glue) | kinds | capital;
+            let len = i - start;
+            if len > 5 && text.get(i - 1) == Some(&b'g') && text.get(i - 3..i - 1) == Some(b"in") {
+                flags |= ING;
+            }
+            let len = len.min(255) as u8;
+            out.push(Token { hash, start: start as u32, end: i as u32, word: 0, flags, len });
+            // Most words follow the one before after one space.
+            if after == b' ' && letters.has(i + 1) {
+                i += 1;
+                (gap, glue, dot) = (SPACE, 2, false);
+            } else {
+                (gap, glue, dot) = (0, 0, false);
+            }
             continue;
         }
-        if class & S != 0 {
+        let markup = MARKUP[c as usize];
+        if markup != 0 {
+            gap |= GAP[c as usize];
+            glue = glue.max(markup);
+            i += 1;
+            if c == b'\\' && letters.has(i) {
+                gap |= ESCAPED;
+            }
+            continue;
+        }
+        if CLASS[c as usize] & S != 0 {
+            if c == b' ' && text.get(i + 1) == Some(&b' ') {
+                // Indentation and padding.
+                let rest = text.get(i..).unwrap_or_default();
+                i += rest.iter().position(|b| *b != b' ').unwrap_or(rest.len()) - 1;
+            }
             if dot {
                 gap |= SENTENCE;
             }
@@ -186,14 +193,12 @@ pub(crate) fn tokenise(text: &[u8], out: &mut Vec<Token>) -> Seen {
             i += 1;
             continue;
         }
-        if class & U != 0 {
+        if CLASS[c as usize] & U != 0 {
             let before = out.len();
             let (next, kind) = odd(text, i, gap | glue_flag(glue), &mut folded, out, &mut seen);
             i = next;
             if out.len() > before {
-                gap = 0;
-                glue = 0;
-                dot = false;
+                (gap, glue, dot) = (0, 0, false);
             } else if kind == Kind::Separator {
                 glue = glue.max(1);
                 if ends_sentence(text, i) {
@@ -203,55 +208,26 @@ pub(crate) fn tokenise(text: &[u8], out: &mut Vec<Token>) -> Seen {
             continue;
         }
         match c {
-            b'.' | b'!' | b'?' | b';' => {
-                dot = true;
-                glue = 2;
-            }
-            b'@' => {
-                gap |= AT;
-                glue = 2;
-            }
             b':' => {
                 gap |= OPENER;
-                glue = 2;
                 if text.get(i + 1) == Some(&b'/') && text.get(i + 2) == Some(&b'/') {
                     gap |= SCHEME;
-                }
-            }
-            b'/' => {
-                gap |= SLASH;
-                glue = 2;
-            }
-            b'*' | b'`' | b'~' | b'\\' | b'_' => {
-                glue = glue.max(1);
-                if c == b'*' || c == b'`' {
-                    gap |= OPENER;
                 }
             }
             b'<' => {
                 gap |= OPENER;
                 // One tag inside a word: its name is not a word of the text.
-                match in_word_tag(text, i) {
-                    Some(end) if gap & SPACE == 0 => {
-                        glue = glue.max(1);
-                        i = end;
-                        continue;
-                    }
-                    _ => glue = 2,
+                if let Some(end) = in_word_tag(text, i).filter(|_| gap & SPACE == 0) {
+                    glue = glue.max(1);
+                    i = end;
+                    continue;
                 }
             }
-            b'"' | b'\'' | b'(' | b'[' | b'{' | b'>' | b'|' | b'#' | b'=' => {
-                gap |= OPENER;
-                glue = 2;
-            }
-            b'-' => {
-                if gap & LINE != 0 {
-                    gap |= OPENER;
-                }
-                glue = 2;
-            }
-            _ => glue = 2,
+            b'-' if gap & LINE != 0 => gap |= OPENER,
+            b'-' => {}
+            _ => dot = true,
         }
+        glue = 2;
         i += 1;
     }
     seen
@@ -298,8 +274,16 @@ fn in_word_tag(text: &[u8], i: usize) -> Option<usize> {
 }
 
 fn ends_sentence(text: &[u8], end: usize) -> bool {
-    let tail = &text[..end];
-    ["。", "！", "？", "।", "؟", "…"].iter().any(|m| tail.ends_with(m.as_bytes()))
+    let tail = text.get(end.saturating_sub(3)..end).unwrap_or_default();
+    // 。 ！ ？ । … and the Arabic question mark.
+    matches!(
+        tail,
+        [0xe3, 0x80, 0x82]
+            | [0xef, 0xbc, 0x81 | 0x9f]
+            | [0xe0, 0xa5, 0xa4]
+            | [0xe2, 0x80, 0xa6]
+            | [_, 0xd8, 0x9f]
+    )
 }
 
 /// A non-ASCII character outside a word.
@@ -404,37 +388,50 @@ fn push(out: &mut Vec<Token>, folded: &[u8], start: usize, end: usize, flags: u1
 
 /// The character at `i`, or nothing when the bytes there are not UTF-8.
 pub(crate) fn decode(text: &[u8], i: usize) -> Option<(char, usize)> {
-    let b = *text.get(i)?;
-    let len = match b {
-        0..=0x7f => 1,
-        0xc2..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0..=0xf4 => 4,
-        _ => return None,
-    };
-    let c = std::str::from_utf8(text.get(i..i + len)?).ok()?.chars().next()?;
-    Some((c, len))
+    match text.get(i..)? {
+        [a @ 0..=0x7f, ..] => Some((char::from(*a), 1)),
+        [a @ 0xc2..=0xdf, b @ 0x80..=0xbf, ..] => {
+            Some((char::from_u32(u32::from(*a & 0x1f) << 6 | u32::from(*b & 0x3f))?, 2))
+        }
+        [a @ 0xe0..=0xef, b @ 0x80..=0xbf, c @ 0x80..=0xbf, ..] => {
+            let u = u32::from(*a & 0xf) << 12 | u32::from(*b & 0x3f) << 6 | u32::from(*c & 0x3f);
+            // A longer form than needed, or half of a pair, is no character.
+            Some((char::from_u32(u).filter(|_| u >= 0x800)?, 3))
+        }
+        [0xf0..=0xf4, ..] => {
+            let c = std::str::from_utf8(text.get(i..i + 4)?).ok()?.chars().next()?;
+            Some((c, 4))
+        }
+        _ => None,
+    }
 }
 
 /// The folded bytes of the word in `text[start..end]`.
 pub(crate) fn folded(text: &[u8], start: usize, end: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(end.saturating_sub(start));
+    folded_onto(text, start, end, &mut out);
+    out
+}
+
+/// Appends the folded bytes of the word in `text[start..end]` to `out`.
+pub(crate) fn folded_onto(text: &[u8], start: usize, end: usize, out: &mut Vec<u8>) {
+    if let Some(word) = text.get(start..end).filter(|w| w.iter().all(u8::is_ascii_alphanumeric)) {
+        return out.extend(word.iter().map(|b| b | 0x20));
+    }
     let mut i = start;
-    while i < end {
-        let b = text[i];
+    while let Some(&b) = text.get(i).filter(|_| i < end) {
         if b < 0x80 {
             if b.is_ascii_alphanumeric() {
                 out.push(b | 0x20);
             }
             i += 1;
         } else if let Some((c, len)) = decode(text, i) {
-            fold::fold(c, &mut out);
+            fold::fold(c, out);
             i += len;
         } else {
             i += 1;
         }
     }
-    out
 }
 
 #[cfg(test)]
@@ -462,8 +459,8 @@ mod tests {
     fn ascii_and_folded_words_hash_alike() {
         for w in ["ignore", "instructions", "abcdefgh", "previousinstructions1"] {
             let padded = format!("{} and more", w.to_uppercase());
-            assert_eq!(hash(w.as_bytes()), hash_ascii(padded.as_bytes(), 0, w.len()));
-            assert_eq!(hash(w.as_bytes()), hash_ascii(w.to_uppercase().as_bytes(), 0, w.len()));
+            assert_eq!(hash(w.as_bytes()), hash_ascii(padded.as_bytes(), 0, w.len()).0);
+            assert_eq!(hash(w.as_bytes()), hash_ascii(w.to_uppercase().as_bytes(), 0, w.len()).0);
         }
     }
 
