@@ -16,6 +16,7 @@ mod openai_stream;
 mod price;
 mod scope;
 pub(super) mod scrub;
+mod sse;
 mod stream;
 mod upstream;
 

@@ -5,7 +5,8 @@
 
 use super::autofetch::Autofetch;
 use super::scrub::Scrubber;
-use super::stream::{Block, Field, Inspector, MAX_BLOCKS, Stop, write_data};
+use super::sse::write_data;
+use super::stream::{Block, Field, Inspector, MAX_BLOCKS, Stop};
 use crate::egress::rule::HostRule;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
