@@ -119,6 +119,14 @@ pub enum Error {
         "no key for the model: set ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or CLAUDE_CODE_OAUTH_TOKEN (OPENAI_API_KEY, AWS_BEARER_TOKEN_BEDROCK with --model-api openai, bedrock), or say with --key where it comes from; it stays outside the sandbox"
     )]
     NoKey,
+    /// A canary can't be used.
+    #[error("the canary from {place}: {reason}; give a text of one line that stands nowhere else")]
+    Canary {
+        /// The source.
+        place: String,
+        /// Why.
+        reason: String,
+    },
     /// Nothing says where the model's API is.
     #[error("where the model's API is depends on your account: give its base URL with --model-url")]
     NoUrl,
@@ -253,7 +261,7 @@ pub(crate) fn run_with(request: &Request, switches: &Switches) -> Result<Dispatc
     let (stdin, nonce) = sealed.map(|sealed| (sealed.text, sealed.nonce)).unzip();
     let needs_model = client.is_claude();
     let has_key = request.model.has_key();
-    if needs_model && !has_key {
+    if (needs_model || request.model.is_asked_for()) && !has_key {
         return Err(Error::NoKey);
     }
     let placeholder = client::placeholder();

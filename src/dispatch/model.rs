@@ -17,6 +17,9 @@ struct Known {
     default: Option<&'static str>,
 }
 
+/// Shortest canary, in bytes.
+const CANARY_MIN: usize = 8;
+
 /// Every variable that may hold a key of the operator for a model.
 pub(super) const KEY_VARIABLES: [&str; 5] = [
     "ANTHROPIC_API_KEY",
@@ -80,6 +83,11 @@ impl ModelSettings {
         }
     }
 
+    /// Whether the operator said something about a model, so that a run without one is not what was meant.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.url.is_some() || self.api != Api::Anthropic || self.budget != Budget::default()
+    }
+
     /// The budgets that are shared with other runs.
     pub(super) fn scopes(&self) -> Result<Vec<Scope>, Error> {
         let mut scopes = Vec::new();
@@ -90,17 +98,30 @@ impl ModelSettings {
             Ok(())
         };
         if let Some((name, budget)) = &self.session {
-            add(format!("session {name}"), "--session-budget-usd", *budget)?;
+            let flag = flag(*budget, "--session-budget-usd", "--session-budget-tokens");
+            add(format!("session {name}"), flag, *budget)?;
         }
         if let Some(budget) = self.day {
-            add(format!("day {}", today()), "--day-budget-usd", budget)?;
+            let flag = flag(budget, "--day-budget-usd", "--day-budget-tokens");
+            add(format!("day {}", today()), flag, budget)?;
         }
         Ok(scopes)
     }
 
     /// Reads the canaries: called after the sandbox was split off.
     pub(super) fn canaries(&self) -> Result<Vec<Zeroizing<String>>, Error> {
-        self.canaries.iter().map(|source| Ok(source.read()?)).collect()
+        let read = |source: &KeySource| {
+            let failed = |reason: String| Error::Canary { place: source.to_string(), reason };
+            let text = source.read().map_err(|e| failed(e.to_string()))?;
+            if text.len() < CANARY_MIN {
+                return Err(failed(format!(
+                    "it has fewer than {CANARY_MIN} bytes, which ordinary text may have too"
+                )));
+            }
+            Credential::new(text.as_str()).map_err(|_| failed("it must be one line of ASCII".to_owned()))?;
+            Ok(text)
+        };
+        self.canaries.iter().map(read).collect()
     }
 
     /// Adds the model to the door; `marks` are texts that the model has no reason to write. Reads the key: called after the sandbox was split off.
@@ -135,6 +156,11 @@ impl ModelSettings {
         let (name, secret) = known(self.api).keys.iter().find_map(set).ok_or(Error::NoKey)?;
         Ok(if name == "ANTHROPIC_API_KEY" { Credential::new(secret)? } else { Credential::bearer(secret)? })
     }
+}
+
+/// The flag that sets a budget.
+fn flag(budget: Budget, dollars: &'static str, tokens: &'static str) -> &'static str {
+    if budget.usd.is_some() { dollars } else { tokens }
 }
 
 /// The date of now in UTC, `YYYY-MM-DD`.

@@ -229,6 +229,9 @@ fn a_canary_passes_neither_the_model_nor_the_results() {
     assert_eq!(count(&[]), "0", "the control");
     assert_eq!(count(&["--canary", &source]), "1");
     assert_eq!(count(&["--canary", &source, "--on-leak", "mark"]), "0");
+    std::fs::write(world.at("short"), "abcdefg").unwrap();
+    let refused = world.dispatch(&["--canary", &format!("file:{}", world.at("short").display())], "true");
+    assert!(!refused.status.success() && text(&refused.stderr).contains("the canary from"), "{refused:?}");
     let reversed: String = CANARY.chars().rev().collect();
     let tell = format!("echo result {reversed}");
     assert_eq!(world.dispatch(&[], &tell).status.code(), Some(0), "the control");

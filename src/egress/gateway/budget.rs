@@ -145,7 +145,8 @@ impl Account {
 
     /// Which budget is used up, and the flag that sets it.
     pub(super) fn exhausted_by(&self) -> (String, &'static str) {
-        self.lock().by.clone().unwrap_or_else(|| ("run".to_owned(), "--budget-usd"))
+        let flag = if self.limit_nano == u64::MAX { "--budget-tokens" } else { "--budget-usd" };
+        self.lock().by.clone().unwrap_or_else(|| ("run".to_owned(), flag))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -221,8 +221,13 @@ impl Gateway {
                 self.alert_budget(shared);
                 let (usage, _) = self.account.usage();
                 let (name, flag) = self.account.exhausted_by();
+                let tokens = usage.input_tokens
+                    + usage.output_tokens
+                    + usage.cache_read_tokens
+                    + usage.cache_write_tokens;
                 let message = format!(
-                    "the budget of this {name} is used up (this run: {:.4} dollars); {flag} sets it",
+                    "what is left of the budget ({name}) is not enough for this request: the run has used {:.4} \
+                     dollars, {tokens} tokens; {flag} sets it",
                     usage.usd
                 );
                 if let Some(on_exhausted) = &shared.config.on_exhausted {
