@@ -199,6 +199,7 @@ struct Shared {
     ledger: policy::Ledger,
     tls: std::sync::Arc<rustls::ClientConfig>,
     gateway: Option<gateway::Gateway>,
-    /// Room for the bodies of requests to the model.
+    /// Room for the bodies of requests to the model, and for the values in them.
     bodies: tokio::sync::Semaphore,
+    values: tokio::sync::Semaphore,
 }

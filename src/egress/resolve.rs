@@ -19,6 +19,8 @@ const MAX_ADDRESSES: usize = 16;
 
 /// Most names whose answers are kept.
 const MAX_KEPT: usize = 1024;
+/// How long a failure is kept: it may have been the network's.
+const FAILURE: Duration = Duration::from_secs(5);
 /// The time in which questions are counted.
 const WINDOW: Duration = Duration::from_secs(60);
 
@@ -66,7 +68,8 @@ impl Resolver {
         let now = Instant::now();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, addresses)) = seen.answers.get(name)
-            && now.duration_since(*at) < self.limits.kept
+            && now.duration_since(*at)
+                < if addresses.is_empty() { self.limits.kept.min(FAILURE) } else { self.limits.kept }
         {
             return Ok(Some(addresses.clone()));
         }

@@ -137,6 +137,7 @@ impl Shared {
             tls,
             gateway,
             bodies: tokio::sync::Semaphore::new(super::gateway::BODIES as usize),
+            values: tokio::sync::Semaphore::new(super::gateway::VALUES as usize),
             config,
         })
     }

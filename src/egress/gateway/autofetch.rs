@@ -99,14 +99,13 @@ impl Autofetch {
             let too_long = from.len() > WINDOW;
             // Openings inside openings are looked at again and again; a text that is made of them is judged as it
             // passes, once.
-            self.work = self.work.saturating_add(from.len().min(WINDOW) as u64);
             if self.work > FREE_WORK.saturating_add(self.came.saturating_mul(WORK_A_BYTE))
                 && let Some(long) = Long::strict(from)
             {
                 self.long = Some(long);
                 return Some(from);
             }
-            let (len, destination) = match construct(from, at_line_start) {
+            let (len, destination) = match construct(from, at_line_start, &mut self.work) {
                 Construct::Whole(len, destination) => (len, destination),
                 Construct::Open if !ended && !too_long => {
                     self.held = from.to_owned();
@@ -142,22 +141,22 @@ impl Autofetch {
     }
 }
 
-fn construct(from: &str, at_line_start: bool) -> Construct {
+fn construct(from: &str, at_line_start: bool, work: &mut u64) -> Construct {
     match from.as_bytes() {
         [b'!'] | [b'<'] => Construct::Open,
-        [b'!', b'[', ..] => image(from),
+        [b'!', b'[', ..] => image(from, work),
         [b'[', ..] if at_line_start => definition(from),
-        [b'<', ..] => tag(from),
+        [b'<', ..] => tag(from, work),
         _ => Construct::Nothing,
     }
 }
 
 /// `![alt](destination …)`. `![alt][ref]` and `![ref]` fetch what a definition names, so the definition is judged.
-fn image(from: &str) -> Construct {
-    let Some(close) = matching(from, 1, b'[', b']') else { return Construct::Open };
+fn image(from: &str, work: &mut u64) -> Construct {
+    let Some(close) = matching(from, 1, b'[', b']', work) else { return Construct::Open };
     match from.as_bytes().get(close + 1) {
         None => Construct::Open,
-        Some(b'(') => match matching(from, close + 1, b'(', b')') {
+        Some(b'(') => match matching(from, close + 1, b'(', b')', work) {
             None => Construct::Open,
             Some(end) => {
                 let inside = from.get(close + 2..end).unwrap_or_default().trim();
@@ -201,14 +200,16 @@ fn definition(from: &str) -> Construct {
 }
 
 /// A tag that loads: judged by every URL in it. Any tag may load by a `style`, so each is awaited to its end.
-fn tag(from: &str) -> Construct {
+fn tag(from: &str, work: &mut u64) -> Construct {
     let name = from.get(1..).unwrap_or_default().chars().take_while(char::is_ascii_alphanumeric);
     // No name that matters is longer.
     let name: String = name.take(32).map(|c| c.to_ascii_lowercase()).collect();
     if name.is_empty() {
         return Construct::Nothing;
     }
-    match tag_end(from) {
+    let end = tag_end(from);
+    *work = work.saturating_add(end.unwrap_or(from.len().min(WINDOW)) as u64);
+    match end {
         None => Construct::Open,
         Some(end) if !TAGS.contains(&name.as_str()) && !has_style_url(from, end) => Construct::Nothing,
         Some(end) => {
@@ -275,9 +276,10 @@ fn has_style_url(from: &str, end: usize) -> bool {
 }
 
 /// The index that closes the bracket at `open`, minding nesting and backslashes.
-fn matching(text: &str, open: usize, up: u8, down: u8) -> Option<usize> {
+fn matching(text: &str, open: usize, up: u8, down: u8, work: &mut u64) -> Option<usize> {
     let (mut depth, mut escaped) = (0usize, false);
     for (at, b) in text.bytes().enumerate().skip(open).take(WINDOW) {
+        *work = work.saturating_add(1);
         match b {
             _ if escaped => escaped = false,
             b'\\' => escaped = true,
@@ -417,6 +419,15 @@ mod tests {
             state.push(&format!("{text}> ) ]"), &hosts(), true);
             assert!(state.work < FREE_WORK + (WORK_A_BYTE + 1) * state.came + (WINDOW as u64), "{opening}");
         }
+    }
+
+    #[test]
+    fn dense_code_passes_unchanged_at_any_length() {
+        let line = "let x: Vec<T> = f::<U>(a<b, c[0], !d) && vec![e; 2].get(<&str>::x); // and &y <z>\n";
+        let text = line.repeat((1 << 20) / line.len());
+        assert_eq!(run(&[&text]), (text.clone(), 0));
+        let small: Vec<&str> = text.get(..200_000).unwrap().split_inclusive(' ').collect();
+        assert_eq!(run(&small), (small.concat(), 0));
     }
 
     #[test]

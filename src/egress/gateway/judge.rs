@@ -83,8 +83,8 @@ impl Judged {
     }
 }
 
-/// Reads a request.
-pub(super) fn read(body: &[u8]) -> Result<Map<String, Value>, Denial> {
+/// The values in a request, counted without reading it.
+pub(super) fn values(body: &[u8]) -> usize {
     let (mut values, mut quoted, mut escaped) = (0usize, false, false);
     for byte in body {
         match (quoted, byte) {
@@ -95,7 +95,12 @@ pub(super) fn read(body: &[u8]) -> Result<Map<String, Value>, Denial> {
             _ => {}
         }
     }
-    if values > MAX_VALUES {
+    values
+}
+
+/// Reads a request.
+pub(super) fn read(body: &[u8]) -> Result<Map<String, Value>, Denial> {
+    if values(body) > MAX_VALUES {
         return Err(bad("has too many values"));
     }
     match serde_json::from_slice::<Value>(body) {
@@ -172,25 +177,21 @@ impl ModelPolicy {
 
 /// Refuses what would make the API itself reach out: its network is not under this door's rules.
 fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[HostRule]) -> Result<(), Denial> {
-    for key in ["mcp_servers", "container", "context_hint"] {
+    for key in ["mcp_servers", "container"] {
         let empty = |v: &Value| v.is_null() || v.as_array().is_some_and(Vec::is_empty);
-        if body.get(key).is_some_and(|v| !empty(v)) && key != "context_hint" {
+        if body.get(key).is_some_and(|v| !empty(v)) {
             return refuse(key);
         }
     }
     if body.get("speed").is_some_and(|v| !v.is_null() && v != "standard") {
         return refuse("speed, which has prices of its own");
     }
-    if body.get("service_tier").is_some_and(|v| !matches!(v.as_str(), None | Some("auto" | "standard_only")))
-    {
+    let tier = body.get("service_tier").filter(|v| !v.is_null());
+    if tier.is_some_and(|v| !matches!(v.as_str(), Some("auto" | "standard_only"))) {
         return refuse("service_tier, which has prices of its own");
     }
-    let edits = body.get("context_management").and_then(|c| c.get("edits")).and_then(Value::as_array);
-    for edit in edits.into_iter().flatten() {
-        // Compaction asks a model once more; clearing drops what was said.
-        if !edit.get("type").and_then(Value::as_str).is_some_and(|t| t.starts_with("clear_")) {
-            return refuse("an edit of the context that is no clearing");
-        }
+    if !body.get("context_management").is_none_or(clears_only) {
+        return refuse("context_management that does more than clear");
     }
     for tool in body.get("tools").and_then(Value::as_array).into_iter().flatten() {
         client_tool(tool, policy)?;
@@ -220,6 +221,21 @@ fn remote_actions(body: &Map<String, Value>, policy: &ModelPolicy, hosts: &[Host
         }
     }
     Ok(())
+}
+
+/// Whether edits of the context only drop what was said: compaction asks a model once more.
+fn clears_only(management: &Value) -> bool {
+    let clears =
+        |edit: &Value| edit.get("type").and_then(Value::as_str).is_some_and(|t| t.starts_with("clear_"));
+    match management {
+        Value::Null => true,
+        Value::Object(fields) => fields.iter().all(|(key, value)| match value {
+            Value::Null => true,
+            Value::Array(edits) => key == "edits" && edits.iter().all(clears),
+            _ => false,
+        }),
+        _ => false,
+    }
 }
 
 /// Whether the client runs the tool itself.
@@ -300,6 +316,8 @@ mod tests {
             json!({"fallbacks": [{"model": "claude-opus-5-5"}]}),
             json!({"inference_geo": "us"}),
             json!({"context_management": {"edits": [{"type": "compact_20260112"}]}}),
+            json!({"context_management": {"compact": {"type": "clear_x"}}}),
+            json!({"service_tier": ["priority"]}),
             json!({"messages": [{"role": "system", "content": [{"type": "tool_addition", "tool":
                 {"type": "tool_definition", "definition": {"type": "web_fetch_20250910", "name": "web_fetch"}}}]}]}),
             json!({"messages": [{"role": "system", "content": [{"type": "tool_addition", "tool": {"type": "mcp_tool"}}]}]}),
@@ -323,6 +341,13 @@ mod tests {
         let text =
             format!("{{\"model\":\"m\",\"max_tokens\":1,\"messages\":\"{}\"}}", ",".repeat(MAX_VALUES * 2));
         assert!(read(text.as_bytes()).is_ok(), "commas in a text are no values");
+    }
+
+    #[test]
+    fn clearing_the_context_passes() {
+        let edits =
+            json!({"context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}});
+        assert_eq!(reason(&plain(edits), &ModelPolicy::default()), None);
     }
 
     #[test]

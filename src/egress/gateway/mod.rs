@@ -55,8 +55,10 @@ const WARN_AT: f64 = 0.8;
 /// Longest answer that comes as one document, in bytes.
 const MAX_DOCUMENT: usize = 32 * 1024 * 1024;
 
-/// Bodies of requests that are read and judged at once, in KiB. A value takes some forty times its bytes.
+/// Bodies of requests that are read and judged at once, in KiB, and the values in them: a value takes some eighty bytes
+/// of memory, however short it is written.
 pub(super) const BODIES: u32 = 64 * 1024;
+pub(super) const VALUES: u32 = 1_000_000;
 
 /// The gateway of one run.
 pub(super) struct Gateway {
@@ -141,7 +143,7 @@ impl Gateway {
         self.upstream.authenticate(request.headers())?;
         let (parts, body) = request.into_parts();
         // Held until the request is sent.
-        let _room;
+        let (_room, _values);
         let (judged, grant) = match call {
             Call::Models | Call::Probe => (None, None),
             Call::Messages | Call::CountTokens | Call::Chat | Call::Responses => {
@@ -150,6 +152,8 @@ impl Gateway {
                 let room = u32::try_from(room.div_ceil(1024)).unwrap_or(BODIES).min(BODIES);
                 _room = shared.bodies.acquire_many(room).await;
                 let body = read_body(body, shared).await?;
+                let values = u32::try_from(judge::values(&body)).unwrap_or(VALUES).min(VALUES);
+                _values = shared.values.acquire_many(values).await;
                 let (judged, grant) = self.admit(shared, &body, call).await?;
                 (Some(judged), grant)
             }

@@ -6,10 +6,10 @@
 use super::autofetch::Autofetch;
 use super::scrub::Scrubber;
 use super::sse::write_data;
-use super::stream::{Block, Field, Inspector, MAX_BLOCKS, Stop};
+use super::stream::{Action, Block, Field, Inspector, MAX_BLOCKS, MAX_CLOSED, Stop};
 use crate::egress::rule::HostRule;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Strings of a delta that are the model's words, in a chunk of a chat completion.
 const CHAT_TEXTS: [&str; 4] = ["content", "refusal", "reasoning_content", "reasoning"];
@@ -25,7 +25,7 @@ struct Lane(String, u64, u64);
 pub(super) struct Lanes<'g> {
     hosts: &'g [HostRule],
     secrets: &'g Scrubber,
-    redact: bool,
+    action: Action,
     open: BTreeMap<Lane, Block<'g>>,
     /// Secrets and markup found since they were last taken.
     found: (u64, u64),
@@ -38,14 +38,16 @@ pub(super) struct Lanes<'g> {
     done: bool,
     /// Which place an item of a response has.
     items: BTreeMap<String, u64>,
+    /// Texts of a response that have ended.
+    closed: BTreeSet<Lane>,
 }
 
 impl<'g> Lanes<'g> {
-    pub(super) fn new(hosts: &'g [HostRule], secrets: &'g Scrubber, redact: bool) -> Self {
+    pub(super) fn new(hosts: &'g [HostRule], secrets: &'g Scrubber, action: Action) -> Self {
         Lanes {
             hosts,
             secrets,
-            redact,
+            action,
             open: BTreeMap::new(),
             found: (0, 0),
             bytes: 0,
@@ -53,6 +55,7 @@ impl<'g> Lanes<'g> {
             ended: false,
             done: false,
             items: BTreeMap::new(),
+            closed: BTreeSet::new(),
         }
     }
 
@@ -64,14 +67,17 @@ impl<'g> Lanes<'g> {
     fn push(&mut self, lane: Lane, field: Field, slot: &mut Value) -> Result<bool, Stop> {
         let Value::String(text) = slot else { return Ok(false) };
         self.bytes = self.bytes.saturating_add(text.len() as u64);
+        if self.closed.contains(&lane) {
+            return Err(Stop::Malformed);
+        }
         if self.open.len() >= MAX_BLOCKS && !self.open.contains_key(&lane) {
             return Err(Stop::Malformed);
         }
         let block = self.open.entry(lane).or_insert_with(|| Block::new(self.secrets, field));
-        let clean = block.push(text, self.hosts, self.redact);
+        let clean = block.push(text, self.hosts, self.action == Action::Redact);
         Self::count(&mut self.found, block);
         // What is only marked passes as it came, at once.
-        let changed = self.redact && clean != *text;
+        let changed = self.action != Action::Mark && clean != *text;
         if changed {
             *text = clean;
         }
@@ -81,9 +87,9 @@ impl<'g> Lanes<'g> {
     /// What the lane held back.
     fn close(&mut self, lane: &Lane) -> String {
         let Some(mut block) = self.open.remove(lane) else { return String::new() };
-        let rest = block.finish(self.hosts, self.redact);
+        let rest = block.finish(self.hosts, self.action == Action::Redact);
         Self::count(&mut self.found, &mut block);
-        if self.redact { rest } else { String::new() }
+        if self.action == Action::Mark { String::new() } else { rest }
     }
 
     fn count(found: &mut (u64, u64), block: &mut Block<'g>) {
@@ -97,10 +103,11 @@ impl<'g> Lanes<'g> {
             Value::String(text) => {
                 let field = if SHOWN.contains(&key) { Field::Text } else { Field::Json };
                 let mut block = Block::new(self.secrets, field);
-                let mut clean = block.push(text, self.hosts, self.redact);
-                clean.push_str(&block.finish(self.hosts, self.redact));
+                let redact = self.action == Action::Redact;
+                let mut clean = block.push(text, self.hosts, redact);
+                clean.push_str(&block.finish(self.hosts, redact));
                 Self::count(&mut self.found, &mut block);
-                let changed = self.redact && clean != *text;
+                let changed = self.action != Action::Mark && clean != *text;
                 if changed {
                     *text = clean;
                 }
@@ -307,7 +314,12 @@ impl Inspector<'_> {
             }
         }
         if let Some(base) = kind.strip_suffix(".done") {
-            let rest = self.lanes.close(&Lane(base.to_owned(), item, part));
+            let lane = Lane(base.to_owned(), item, part);
+            let rest = self.lanes.close(&lane);
+            if self.lanes.closed.len() >= MAX_CLOSED {
+                return Err(Stop::Malformed);
+            }
+            self.lanes.closed.insert(lane);
             if !rest.is_empty() {
                 let mut last = json!({"type": format!("{base}.delta"), "delta": rest});
                 for key in ["item_id", "output_index", "content_index", "summary_index", "sequence_number"] {
@@ -392,7 +404,7 @@ impl<'g> Block<'g> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stream::{Action, Dialect};
+    use super::super::stream::Dialect;
     use super::*;
 
     const CANARY: &str = "CANARY-7f3a9c1e5b";
@@ -498,6 +510,17 @@ mod tests {
         assert!(!out.contains("evil.test") && spent == Some((7, 0, 200)), "{out}");
         assert_eq!(out.matches(CANARY).count(), 2, "the echo of the request is not the model's: {out}");
         assert!(out.find("\"![t\"").unwrap() < out.find("output_text.done\"").unwrap(), "{out}");
+    }
+
+    #[test]
+    fn a_text_of_a_response_that_has_ended_does_not_go_on() {
+        let delta = |item: u64, text: &str| json!({"type": "response.output_text.delta", "output_index": item, "content_index": 0, "delta": text});
+        let done =
+            json!({"type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": "x"});
+        let first = delta(0, "![x](https://ev");
+        assert!(run(Action::Redact, false, &[first.clone(), done.clone(), delta(1, "il.test/a)")]).0.is_ok());
+        let again = run(Action::Redact, false, &[first, done, delta(0, "il.test/a)")]).0;
+        assert_eq!(again, Err(Stop::Malformed));
     }
 
     #[test]

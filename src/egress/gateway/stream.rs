@@ -13,12 +13,14 @@ use super::sse::{Framed, end_of_event, framed, read, write_data, write_event};
 use crate::egress::credential::Credential;
 use crate::egress::rule::HostRule;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest event, in bytes. Deltas are small; results of server tools can be large.
 pub(super) const MAX_EVENT: usize = 8 * 1024 * 1024;
 /// Most blocks open at once. The API opens one at a time.
 pub(super) const MAX_BLOCKS: usize = 64;
+/// Most blocks of one answer.
+pub(super) const MAX_CLOSED: usize = 4096;
 
 /// What happens to something found in the model's words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -88,6 +90,8 @@ pub(super) struct Inspector<'g> {
     buf: Vec<u8>,
     searched: usize,
     blocks: BTreeMap<(u64, Field), Block<'g>>,
+    /// Blocks that have ended.
+    closed: BTreeSet<u64>,
     /// Kinds of what was found, with how often.
     pub found: BTreeMap<&'static str, u64>,
     spent: Spent,
@@ -137,10 +141,11 @@ impl<'g> Inspector<'g> {
             hosts,
             secrets,
             dialect: Dialect::Messages,
-            lanes: Lanes::new(hosts, secrets, action == Action::Redact),
+            lanes: Lanes::new(hosts, secrets, action),
             buf: Vec::new(),
             searched: 0,
             blocks: BTreeMap::new(),
+            closed: BTreeSet::new(),
             found: BTreeMap::new(),
             spent: Spent::default(),
             usage_seen: false,
@@ -248,7 +253,13 @@ impl<'g> Inspector<'g> {
                 }
             }
             Some("content_block_delta") => return self.delta(raw, event, index, mended, out),
-            Some("content_block_stop") => self.close_block(index, out)?,
+            Some("content_block_stop") => {
+                self.close_block(index, out)?;
+                if self.closed.len() >= MAX_CLOSED {
+                    return Err(Stop::Malformed);
+                }
+                self.closed.insert(index);
+            }
             _ => {}
         }
         if mended {
@@ -278,6 +289,10 @@ impl<'g> Inspector<'g> {
     fn pass(&mut self, index: u64, field: Field, text: &str) -> Result<String, Stop> {
         self.text_bytes = self.text_bytes.saturating_add(text.len() as u64);
         let key = (index, field);
+        // A client may go on with a text that has ended: its two halves would pass by themselves.
+        if self.closed.contains(&index) {
+            return Err(Stop::Malformed);
+        }
         if self.blocks.len() >= MAX_BLOCKS && !self.blocks.contains_key(&key) {
             return Err(Stop::Malformed);
         }
@@ -285,8 +300,8 @@ impl<'g> Inspector<'g> {
         let block = self.blocks.entry(key).or_insert_with(|| Block::new(secrets, field));
         let clean = block.push(text, hosts, redact);
         self.tally(key)?;
-        // What is only marked passes as it came, at once.
-        Ok(if redact { clean } else { text.to_owned() })
+        // What is only marked passes as it came, at once. What would stop the answer is held back like the rest.
+        Ok(if self.action == Action::Mark { text.to_owned() } else { clean })
     }
 
     fn delta(
@@ -334,7 +349,7 @@ impl<'g> Inspector<'g> {
             let verdict = self.tally((index, field));
             self.blocks.remove(&(index, field));
             verdict?;
-            if redact && !rest.is_empty() && field != Field::Thinking {
+            if self.action != Action::Mark && !rest.is_empty() && field != Field::Thinking {
                 let delta = json!({"type": kind, name: rest});
                 let event = json!({"type": "content_block_delta", "index": index, "delta": delta});
                 write_event(out, "content_block_delta", &event);
@@ -406,7 +421,7 @@ impl<'g> Inspector<'g> {
         let mut clean = state.push(&text, self.hosts, redact);
         clean.push_str(&state.finish(self.hosts, redact));
         self.note(state.secrets.found, state.markup.found)?;
-        if redact && clean != text && field != Field::Thinking {
+        if self.action != Action::Mark && clean != text && field != Field::Thinking {
             *slot = match field {
                 Field::Json => serde_json::from_str(&clean).map_err(|_| Stop::Malformed)?,
                 _ => Value::String(clean),
@@ -546,6 +561,27 @@ mod tests {
         let (out, found, _) = run(Action::Mark, &[text.as_bytes()]);
         assert_eq!((text_of(&out.unwrap()), found.get("secret")), (format!("{CANARY} tail"), Some(&1)));
         assert_eq!(run(Action::Stop, &[text.as_bytes()]).0, Err(Stop::Found));
+    }
+
+    #[test]
+    fn nothing_of_what_stops_an_answer_has_passed_before() {
+        let (hosts, secrets) = (Vec::new(), Scrubber::new([CANARY]));
+        let passed = |action: Action| {
+            let mut inspector = Inspector::new(action, &hosts, &secrets);
+            text_of(&inspector.push(delta(0, "so CANARY-7f3a").as_bytes()).unwrap())
+        };
+        assert_eq!(passed(Action::Stop), "so ");
+        assert_eq!(passed(Action::Mark), "so CANARY-7f3a", "the control");
+    }
+
+    #[test]
+    fn a_block_that_has_ended_does_not_go_on() {
+        let stop = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
+        let first = delta(0, "![x](https://ev");
+        let other = format!("{first}{stop}{}", delta(1, "il.test/a)"));
+        assert!(run(Action::Redact, &[other.as_bytes()]).0.is_ok(), "the control");
+        let again = format!("{first}{stop}{}", delta(0, "il.test/a)"));
+        assert_eq!(run(Action::Redact, &[again.as_bytes()]).0, Err(Stop::Malformed));
     }
 
     #[test]

@@ -9,11 +9,35 @@ use crate::policy::web::Fetcher;
 use crate::policy::world::Kind;
 
 impl Machine<'_> {
+    /// Its addresses are judged like a fetch tool's, and what lets it reach inside is a person's to say.
+    fn jess_fetch(&mut self, args: &[Val]) {
+        let mut value_of = "";
+        for arg in args.iter().skip(1) {
+            let text = arg.text.as_str();
+            let flag = text.split('=').next().unwrap_or(text);
+            if matches!(flag, "--net-inside" | "--resolve" | "--cacert") {
+                self.ask(
+                    "guard.switch",
+                    "The command lets a fetch reach where no page is. A person has to agree.",
+                );
+            }
+            if text.starts_with('-') && !text.contains(HOLE) {
+                value_of = if text.contains('=') { "" } else { text };
+            } else {
+                if !matches!(
+                    value_of,
+                    "--timeout" | "--max-bytes" | "--net-inside" | "--resolve" | "--cacert"
+                ) {
+                    self.address_for(arg, Fetcher::Jess);
+                }
+                value_of = "";
+            }
+        }
+    }
+
     pub(super) fn rules(&mut self, base: &str, name: &Val, args: &[Val], stdin: &Val) -> Val {
         if base == "jess" && args.first().is_some_and(|a| a.text == "fetch") {
-            for address in args.iter().filter(|a| a.text.contains("://")) {
-                self.address_for(address, Fetcher::Jess);
-            }
+            self.jess_fetch(args);
             return Val::unknown(Taint::NET);
         }
         if self.guard(base, args) || base == "claude" || base == "claude-code" || base == "jess" {
