@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Events judged at once; more wait in the socket's queue, and their hooks judge by themselves when that takes long.
 const JUDGES: usize = 8;
@@ -72,6 +72,12 @@ pub fn serve(dir: &Path, jess: &Path, idle: Duration) -> Result<(), Error> {
         answered: AtomicUsize::new(0),
     });
     let listener = Arc::new(listener);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(io)?;
+    // Before the first answer: whoever was answered may send a signal, which must not leave the socket behind.
+    let signals = {
+        let _in = runtime.enter();
+        [signal(SignalKind::terminate()).map_err(io)?, signal(SignalKind::interrupt()).map_err(io)?]
+    };
     for _ in 0..JUDGES {
         let (listener, shared) = (Arc::clone(&listener), Arc::clone(&shared));
         // They end with the process.
@@ -82,10 +88,7 @@ pub fn serve(dir: &Path, jess: &Path, idle: Duration) -> Result<(), Error> {
     }
     // The engine is what takes long to make: it is made before the first call needs it.
     let _ = std::thread::Builder::new().spawn(crate::scan::Engine::builtin);
-    let outcome = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .and_then(|runtime| runtime.block_on(watch(&shared, &still, idle)));
+    runtime.block_on(watch(&shared, signals, &still, idle));
     // What stands there now may belong to another daemon.
     if still() {
         let _ = fs::remove_file(&socket);
@@ -94,7 +97,7 @@ pub fn serve(dir: &Path, jess: &Path, idle: Duration) -> Result<(), Error> {
     while shared.busy.load(Ordering::SeqCst) > 0 && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(5));
     }
-    outcome.map_err(io)
+    Ok(())
 }
 
 /// Holds the lock of the daemon and writes the process id into it.
@@ -132,15 +135,15 @@ struct Shared {
 }
 
 /// Returns when there is a reason to end.
-async fn watch(shared: &Shared, reachable: &dyn Fn() -> bool, idle: Duration) -> io::Result<()> {
+async fn watch(shared: &Shared, signals: [Signal; 2], reachable: &dyn Fn() -> bool, idle: Duration) {
     let binary = identity(&shared.jess);
-    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let [mut term, mut int] = signals;
     let mut tick = tokio::time::interval(TICK);
     let mut stuck = (0, 0);
     loop {
         tokio::select! {
-            _ = term.recv() => return Ok(()),
-            _ = int.recv() => return Ok(()),
+            _ = term.recv() => return,
+            _ = int.recv() => return,
             _ = tick.tick() => {
                 let quiet = shared.started.elapsed().as_secs().saturating_sub(shared.last.load(Ordering::Relaxed));
                 let answered = shared.answered.load(Ordering::SeqCst);
@@ -148,7 +151,7 @@ async fn watch(shared: &Shared, reachable: &dyn Fn() -> bool, idle: Duration) ->
                 stuck = if all_busy && stuck.0 == answered { (answered, stuck.1 + 1) } else { (answered, 0) };
                 // Nobody can reach a daemon whose socket is gone.
                 if quiet >= idle.as_secs() || identity(&shared.jess) != binary || !reachable() || stuck.1 >= STUCK {
-                    return Ok(());
+                    return;
                 }
             }
         }
