@@ -63,7 +63,7 @@ impl Machine<'_> {
                         )
                     {
                         let value = a.map(value);
-                        self.environment(name, &value, &[]);
+                        self.environment(name, &value);
                     }
                 }
                 if listing && !args.iter().any(|a| a.text.contains('f') || a.text.contains('F')) {

@@ -234,6 +234,7 @@ impl Machine<'_> {
         if argv.is_empty() {
             argv.push(Val::known("echo"));
         }
+        self.removes_all(&argv, &input);
         let items: Vec<Val> = if input.is_known() {
             input
                 .text

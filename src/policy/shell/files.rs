@@ -85,6 +85,22 @@ impl Machine<'_> {
         }
     }
 
+    /// `xargs rm` and its kin, given a listing of a whole directory.
+    pub(super) fn removes_all(&mut self, argv: &[Val], names: &Val) {
+        let removes = argv.iter().take(4).any(|a| {
+            matches!(
+                a.text.rsplit('/').next(),
+                Some("rm" | "shred" | "unlink" | "rmdir" | "trash" | "truncate")
+            )
+        });
+        let whole = names.text.lines().find(|l| l.ends_with(&format!("/{HOLE}")));
+        if removes && let Some(whole) = whole {
+            let root = names.map(whole.trim_end_matches(HOLE).trim_end_matches('/'));
+            let root = if root.text.is_empty() { Val::known("/") } else { root };
+            self.removal(&root, true, false);
+        }
+    }
+
     /// A path whose parent is resolved and whose last component is not followed.
     pub(super) fn parent_resolved(&self, target: &Val) -> Option<PathBuf> {
         let text = target.text.trim_end_matches('/');

@@ -188,8 +188,10 @@ impl Machine<'_> {
             out.push(&Val::known(format!("{}\n", s.to_string_lossy())));
         }
         for root in roots.iter().filter(|_| !narrowed || secrets.is_empty()) {
+            // Some of what is below it, or all.
+            let some = if narrowed { HOLE.to_string() } else { String::new() };
             out.push(&Val {
-                text: format!("{}/{HOLE}\n", root.text.trim_end_matches('/')),
+                text: format!("{}/{HOLE}{some}\n", root.text.trim_end_matches('/')),
                 taint: Taint::NONE,
             });
         }

@@ -38,8 +38,18 @@ impl Machine<'_> {
                     }
                     rest = rest.get(2..).unwrap_or_default();
                 }
-                "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--super-prefix" => {
+                "--git-dir" => {
+                    if let Some(dir) = rest.get(1).cloned() {
+                        self.repository(&dir);
+                    }
+                    rest = rest.get(2..).unwrap_or_default();
+                }
+                "--work-tree" | "--namespace" | "--exec-path" | "--super-prefix" => {
                     rest = rest.get(2..).unwrap_or_default()
+                }
+                t if t.starts_with("--git-dir=") => {
+                    self.repository(&a.map(&t[10..]));
+                    rest = &rest[1..];
                 }
                 t if t.starts_with('-') => {
                     if let Some(dir) = t.strip_prefix("--exec-path=") {

@@ -38,7 +38,7 @@ impl Machine<'_> {
         if COMMANDS.contains(&name)
             && let Some(first) = value.first().cloned()
         {
-            self.environment(name, &first, &[]);
+            self.environment(name, &first);
         }
         if name == "GLOBIGNORE" {
             self.state.dotglob = true;

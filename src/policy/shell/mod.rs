@@ -6,6 +6,7 @@
 //! | [`parse`] | text → syntax tree |
 //! | `value`, `word` | words → values with holes and origins |
 //! | `eval`, `simple` | control flow and state; simple commands |
+//! | `environ` | the environment and directory that a command sets up for another |
 //! | `expand`, `io` | parameters; redirections and files |
 //! | `run`, `scripts`, `builtins`, `filters` | which program runs, wrappers, shells, interpreters, builtins |
 //! | `carry`, `find`, `remote`, `packages` | programs that run a command in a form of their own |
@@ -19,6 +20,7 @@ mod builtins;
 mod carry;
 mod code;
 mod data;
+mod environ;
 mod eval;
 mod expand;
 mod fetch;

@@ -1,11 +1,12 @@
 //! One simple command: builtins, wrappers that run another, and the rules for the rest.
 
+use super::environ::assigns;
 use super::eval::Machine;
 use super::options::Options;
 use super::scripts::hollow;
 use super::value::{HOLE, Taint, Val};
 use super::{code, limits};
-use crate::policy::{Verdict, paths};
+use crate::policy::Verdict;
 
 /// Programs that run the rest of their arguments: options that take a value, operands that come first.
 #[rustfmt::skip]
@@ -139,12 +140,20 @@ impl Machine<'_> {
             "sudo" => {
                 let o = Options::split(
                     args,
-                    &["-u", "-g", "-h", "-p", "-C", "-T", "-r", "-t", "-D", "-R", "-U", "--user", "--group"],
+                    &[
+                        "-u", "-g", "-h", "-p", "-C", "-T", "-r", "-t", "-D", "-R", "-U", "--user",
+                        "--group", "--chdir",
+                    ],
                     true,
                 );
                 let mut rest = o.operands.as_slice();
-                while rest.first().is_some_and(|a| is_assignment(&a.text)) {
+                while let Some((name, value)) = rest.first().and_then(assigns) {
+                    self.environment(&name, &value);
                     rest = &rest[1..];
+                }
+                if let Some(dir) = o.values(&["-D", "--chdir"]).first() {
+                    let rest = rest.to_vec();
+                    return self.within(dir, |m| m.run(&rest, stdin));
                 }
                 if rest.is_empty() && o.has(&["-i", "-s", "--login", "--shell"]) && stdin.text.is_empty() {
                     self.ask("run.root", "The command opens a root shell.");
@@ -213,7 +222,12 @@ impl Machine<'_> {
         }
         let mut rest = o.operands.get(operands..).unwrap_or_default();
         // Options of the wrapper that this table does not know may have taken its operand.
-        while rest.first().is_some_and(|a| is_assignment(&a.text) || a.text == "--") {
+        while let Some(first) = rest.first() {
+            match assigns(first) {
+                Some((name, value)) => self.environment(&name, &value),
+                None if first.text == "--" => {}
+                None => break,
+            }
             rest = &rest[1..];
         }
         if matches!(base, "chroot" | "nsenter" | "unshare") && rest.is_empty() {
@@ -273,141 +287,6 @@ impl Machine<'_> {
         }
         let _ = base;
         self.run(&rest, stdin)
-    }
-
-    pub(super) fn env(&mut self, args: &[Val], stdin: &Val) -> Val {
-        let mut rest: &[Val] = args;
-        let mut line = String::new();
-        let mut empty = false;
-        while let Some(arg) = rest.first() {
-            let text = arg.text.clone();
-            rest = &rest[1..];
-            match text.as_str() {
-                "-u" | "-C" | "--unset" | "--chdir" | "-P" => rest = rest.get(1..).unwrap_or_default(),
-                "-S" | "--split-string" => {
-                    line = rest.first().map(|a| a.text.clone()).unwrap_or_default();
-                    rest = rest.get(1..).unwrap_or_default();
-                    break;
-                }
-                "-i" | "-" | "--ignore-environment" => empty = true,
-                t if t.starts_with("-S") => {
-                    line = t[2..].to_owned();
-                    break;
-                }
-                t if t.starts_with("--split-string=") => {
-                    line = t[15..].to_owned();
-                    break;
-                }
-                t if t.starts_with('-') => {
-                    // A cluster that ends in S: `env -iS 'a b'`.
-                    if t.ends_with('S') && !t.starts_with("--") {
-                        line = rest.first().map(|a| a.text.clone()).unwrap_or_default();
-                        rest = rest.get(1..).unwrap_or_default();
-                        break;
-                    }
-                }
-                t if is_assignment(t) => {
-                    if let Some((name, value)) = t.split_once('=') {
-                        self.environment(name, &arg.map(value), rest);
-                    }
-                }
-                _ => {
-                    let mut argv = vec![arg.clone()];
-                    argv.extend_from_slice(rest);
-                    return self.run(&argv, stdin);
-                }
-            }
-        }
-        if !line.is_empty() {
-            let more: Vec<String> = rest.iter().map(|a| quoted(&a.text)).collect();
-            return self.program(&format!("{line} {}", more.join(" ")), stdin);
-        }
-        if empty { Val::default() } else { Val::unknown(Taint::ENV) }
-    }
-
-    /// Variables that make a program run something else.
-    pub(super) fn environment(&mut self, name: &str, value: &Val, argv: &[Val]) {
-        let text = value.text.clone();
-        match name {
-            "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => {
-                self.ask("run.preload", format!("{name} loads code into every program the command starts."));
-            }
-            "BASH_ENV" | "ENV" if text.contains('/') || text.starts_with('.') => {
-                self.load_script(value);
-                if self.meanings(value).iter().all(|p| paths::is_scratch(p, self.scope)) {
-                    self.ask(
-                        "run.preload",
-                        format!("{name} runs a file of the scratch space in every shell."),
-                    );
-                }
-            }
-            "PATH" | "PYTHONPATH" | "LD_LIBRARY_PATH" | "PERL5LIB" | "RUBYLIB" | "NODE_PATH"
-            | "CLASSPATH" => {
-                for dir in text.split(':').filter(|d| d.starts_with('/')).take(64) {
-                    let dir = std::path::Path::new(dir);
-                    let inherited =
-                        self.scope.env.get(name).is_some_and(|old| old.split(':').any(|o| dir == o));
-                    if !inherited && paths::is_scratch(dir, self.scope) {
-                        self.ask("run.preload", format!("{name} has programs run out of the scratch space."));
-                    }
-                }
-            }
-            "PROMPT_COMMAND"
-            | "GIT_EXTERNAL_DIFF"
-            | "GIT_SSH_COMMAND"
-            | "GIT_SSH"
-            | "GIT_PAGER"
-            | "PAGER"
-            | "MANPAGER"
-            | "EDITOR"
-            | "VISUAL"
-            | "GIT_EDITOR"
-            | "GIT_SEQUENCE_EDITOR"
-            | "GIT_ASKPASS"
-            | "SSH_ASKPASS"
-            | "SUDO_ASKPASS"
-            | "BROWSER"
-            | "RUSTC_WRAPPER"
-            | "RUSTC"
-            | "CC"
-            | "CXX"
-            | "AWS_PAGER"
-            | "GH_PAGER"
-            | "SYSTEMD_PAGER"
-            | "GIT_PROXY_COMMAND"
-            | "LESSCLOSE"
-            | "TAR_OPTIONS"
-            | "RSYNC_RSH"
-            | "FZF_DEFAULT_COMMAND"
-            | "PERL5DB"
-            | "SHELL"
-            | "MAKEFLAGS"
-                if text.contains(' ')
-                    || text.contains('/')
-                    || matches!(name, "GIT_EXTERNAL_DIFF" | "GIT_SSH_COMMAND") =>
-            {
-                self.subshell(|m| m.program(text.trim_start_matches('!'), &Val::default()));
-            }
-            "LESSOPEN" => {
-                let plain = text.trim_start_matches(['|', '-']).replace("%s", "x");
-                self.subshell(|m| m.program(&plain, &Val::default()));
-            }
-            "PERL5OPT" | "RUBYOPT" | "PYTHONSTARTUP" | "NODE_OPTIONS" | "PYTHONINSPECT"
-                if text.contains("require")
-                    || text.contains("-r")
-                    || text.contains("import")
-                    || text.contains("-M")
-                    || text.contains("loader")
-                    || name == "PYTHONSTARTUP" =>
-            {
-                self.ask("run.preload", format!("{name} loads code into the interpreter."));
-            }
-            n if n.starts_with("GIT_CONFIG_VALUE_") || n == "GIT_CONFIG_PARAMETERS" => {
-                self.ask("run.gitconfig", "Git is configured by environment to do something else.");
-            }
-            _ => {}
-        }
-        let _ = argv;
     }
 
     /// A shell with its arguments.
@@ -487,14 +366,6 @@ impl Machine<'_> {
             m.program(&line, &stdin)
         })
     }
-}
-
-pub(super) fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(n, _)| {
-        !n.is_empty()
-            && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && !n.starts_with(|c: char| c.is_ascii_digit())
-    })
 }
 
 /// One word of a shell.

@@ -119,7 +119,7 @@ impl Machine<'_> {
             return if io.redirected_in { out } else { self.deliver(Val::default(), &io) };
         }
         for (name, value, _) in &assignments {
-            self.environment(name, value.first().unwrap_or(&Val::default()), &argv);
+            self.environment(name, value.first().unwrap_or(&Val::default()));
             if name.starts_with("PS") {
                 self.latent_value(name, value);
             }
