@@ -11,4 +11,5 @@ mod dispatch;
 mod hooks;
 mod init;
 mod matrix;
+mod page;
 mod round_trip;
