@@ -24,6 +24,8 @@ impl Map {
             return map;
         }
         map.comments(text);
+        let hidden = super::carrier::hidden(text.as_bytes());
+        map.spans.extend(hidden.into_iter().map(|(from, to)| (from, to, Context::Hidden)));
         map.frontmatter(text);
         let lower = file.to_ascii_lowercase();
         let markdown = [".md", ".mdc", ".mdx", ".markdown", ".txt", "-"].iter().any(|e| lower.ends_with(e))
@@ -74,12 +76,13 @@ impl Map {
         }
     }
 
-    /// The context of `start..end`: the least trusting one that holds all of it, a comment before any other.
+    /// The context of `start..end`: the least trusting one that holds all of it, a comment or
+    /// hidden text before any other.
     pub fn at(&self, start: usize, end: usize) -> Context {
         let inside = self.spans.iter().filter(|(a, b, _)| *a <= start && end <= *b).map(|(_, _, c)| *c);
         let inside: Vec<Context> = inside.collect();
-        if inside.contains(&Context::Comment) {
-            return Context::Comment;
+        if let Some(c) = [Context::Comment, Context::Hidden].into_iter().find(|c| inside.contains(c)) {
+            return c;
         }
         inside.into_iter().min_by(|a, b| a.factor().total_cmp(&b.factor())).unwrap_or(Context::Prose)
     }

@@ -66,6 +66,10 @@ impl View {
     fn place(&self, at: usize, end: bool) -> usize {
         let i = self.points.partition_point(|p| p.0 as usize <= at).saturating_sub(1);
         match (self.points.get(i), self.points.get(i + 1)) {
+            // As many bytes here as there: the source has them as they are.
+            (Some(p), Some(next)) if p.1 < next.1 && next.0 - p.0 == next.1 - p.1 => {
+                p.1 as usize + at.saturating_sub(p.0 as usize) + usize::from(end)
+            }
             (Some(_), Some(next)) if end => next.1 as usize,
             (Some(_), None) if end => self.end,
             (Some(p), _) => p.1 as usize,

@@ -7,7 +7,7 @@ use super::rule;
 use super::survey::{Survey, Surveyor};
 use super::text::ScanText;
 use super::token::{self, Token};
-use super::{decode, joins, mention, model, structure};
+use super::{carrier, decode, joins, mention, model, structure};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -41,16 +41,70 @@ impl Engine {
 
     /// The same over bytes, which need not be UTF-8.
     pub fn scan_bytes(&self, text: &[u8]) -> Vec<Finding> {
+        self.scan_named("", text)
+    }
+
+    /// The same over the bytes of `file`, whose extension tells the format; without one, the format shows in the text.
+    pub fn scan_named(&self, file: &str, text: &[u8]) -> Vec<Finding> {
         let mut out = Vec::new();
         let mut surveyor = Surveyor::new(&self.lexicon, self.model);
+        self.chunks(text, Place::default(), &mut surveyor, None, &mut out);
+        let mut left = decode::budget(text.len());
+        self.carriers(file, text, Place::default(), &mut surveyor, &mut left, &mut out);
+        let grants = structure::wildcard_tools(text);
+        if let Some(rule) = self.rules.iter().position(|r| r.id == "AC013").filter(|_| !grants.is_empty()) {
+            let one = |(start, end)| self.finding(rule as u16, start, end, "front matter".into(), 1.0);
+            out.extend(grants.into_iter().map(one));
+        }
+        out.sort_by(|a, b| (a.start, a.end, &a.rule).cmp(&(b.start, b.end, &b.rule)));
+        let mut kept: Vec<Finding> = Vec::with_capacity(out.len().min(MAX_FINDINGS));
+        let mut last: HashMap<Cow<'static, str>, usize> = HashMap::new();
+        // Of two that overlap, the surer one counts, and then the one that stands in the text itself.
+        let rank = |f: &Finding| (f.confidence, f.decoded.is_none());
+        for f in out {
+            if kept.len() == MAX_FINDINGS {
+                break;
+            }
+            if let Some(have) = last.get(&f.rule).and_then(|i| kept.get_mut(*i))
+                && f.start < have.end
+            {
+                if rank(&f) > rank(have) {
+                    *have = f;
+                }
+                continue;
+            }
+            last.insert(f.rule.clone(), kept.len());
+            kept.push(f);
+        }
+        kept
+    }
+
+    /// Findings of the passes over the source alone, without what parsers take out of it: what a test compares with.
+    #[doc(hidden)]
+    pub fn scan_source(&self, text: &[u8]) -> Vec<Finding> {
+        let mut out = Vec::new();
+        self.chunks(text, Place::default(), &mut Surveyor::new(&self.lexicon, self.model), None, &mut out);
+        out
+    }
+
+    /// Scans `text` in overlapping chunks, so that memory stays bounded whatever the length. Without a budget, each chunk
+    /// has its own.
+    fn chunks(
+        &self,
+        text: &[u8],
+        place: Place,
+        surveyor: &mut Surveyor<'_>,
+        mut budget: Option<&mut usize>,
+        out: &mut Vec<Finding>,
+    ) {
         let mut from = 0;
-        // Long texts go through in overlapping chunks, so that memory stays bounded whatever the length.
         loop {
             let end = (from + CHUNK).min(text.len());
             let Some(chunk) = text.get(from..end) else { break };
-            let mut left = decode::budget(chunk.len());
+            let mut own = decode::budget(chunk.len());
+            let left = budget.as_deref_mut().unwrap_or(&mut own);
             let before = out.len();
-            self.pass(chunk, 0, &mut surveyor, &mut left, &mut out);
+            self.pass(chunk, place, surveyor, left, out);
             for f in out.iter_mut().skip(before) {
                 f.start += from;
                 f.end += from;
@@ -63,37 +117,35 @@ impl Engine {
                 from += 1;
             }
         }
-        let grants = structure::wildcard_tools(text);
-        if let Some(rule) = self.rules.iter().position(|r| r.id == "AC013").filter(|_| !grants.is_empty()) {
-            let one = |(start, end)| self.finding(rule as u16, start, end, "front matter".into(), 1.0);
-            out.extend(grants.into_iter().map(one));
+    }
+
+    /// What parsers of formats take out of `text`, and what is in that.
+    fn carriers(
+        &self,
+        file: &str,
+        text: &[u8],
+        place: Place,
+        surveyor: &mut Surveyor<'_>,
+        left: &mut usize,
+        out: &mut Vec<Finding>,
+    ) {
+        if place.depth >= decode::MAX_DEPTH {
+            return;
         }
-        out.sort_by(|a, b| (a.start, a.end, &a.rule).cmp(&(b.start, b.end, &b.rule)));
-        let mut kept: Vec<Finding> = Vec::with_capacity(out.len().min(MAX_FINDINGS));
-        let mut last: HashMap<Cow<'static, str>, usize> = HashMap::new();
-        for f in out {
-            if kept.len() == MAX_FINDINGS {
-                break;
-            }
-            if let Some(have) = last.get(&f.rule).and_then(|i| kept.get_mut(*i))
-                && f.start < have.end
-            {
-                if f.confidence > have.confidence {
-                    *have = f;
-                }
-                continue;
-            }
-            last.insert(f.rule.clone(), kept.len());
-            kept.push(f);
+        let inside = Place { depth: place.depth + 1, ..place };
+        for view in carrier::views(file, text, left) {
+            let at = out.len();
+            self.chunks(&view.bytes, inside, surveyor, Some(left), out);
+            self.carriers("", &view.bytes, inside, surveyor, left, out);
+            lift(&view, at, out);
         }
-        kept
     }
 
     /// One text at one depth: rules, model, then what it decodes to.
     fn pass(
         &self,
         text: &[u8],
-        depth: u8,
+        place: Place,
         surveyor: &mut Surveyor<'_>,
         left: &mut usize,
         out: &mut Vec<Finding>,
@@ -102,32 +154,23 @@ impl Engine {
         let seen = token::tokenise(text, &mut tokens);
         let survey = surveyor.survey(text, &mut tokens);
         self.shapes(text, &tokens, Some(&survey), out);
-        self.regexes(text, &tokens, &survey.triggers, depth, out);
+        self.regexes(text, &tokens, &survey.triggers, place.depth, out);
         let joined = joins::joined(text, &tokens, &survey.pieces, &self.lexicon);
         if !joined.is_empty() {
             self.shapes(text, &joined, None, out);
         }
-        self.learned(text, &tokens, &survey, depth, out);
-        if depth >= decode::MAX_DEPTH {
+        self.learned(text, &tokens, &survey, place, out);
+        if place.depth >= decode::MAX_DEPTH {
             return;
         }
+        let inside = Place { depth: place.depth + 1, decoded: true };
         for view in decode::views(text, &tokens, &seen, &survey, left) {
             let at = out.len();
-            self.pass(&view.bytes, depth + 1, surveyor, left, out);
+            self.pass(&view.bytes, inside, surveyor, left, out);
+            self.carriers("", &view.bytes, inside, surveyor, left, out);
             let had = out.len() > at;
-            for f in out.iter_mut().skip(at) {
-                let decoded = view.bytes.get(f.start..f.end).unwrap_or_default();
-                if f.decoded.is_none() {
-                    let text: String = String::from_utf8_lossy(decoded).chars().take(200).collect();
-                    f.decoded = Some(crate::untrusted::Untrusted::new(text));
-                }
-                (f.start, f.end) = view.source(f.start, f.end.max(f.start + 1));
-                f.view = match f.view.as_ref() {
-                    "text" | "normalised" => view.name.into(),
-                    inner => format!("{} > {inner}", view.name).into(),
-                };
-            }
-            if view.hidden && (had || depth == 0) {
+            lift(&view, at, out);
+            if view.hidden && (had || !place.decoded) {
                 self.hidden(&view, had, out);
             }
         }
@@ -170,13 +213,14 @@ impl Engine {
         out.push(f);
     }
 
-    fn learned(&self, text: &[u8], tokens: &[Token], survey: &Survey, depth: u8, out: &mut Vec<Finding>) {
-        let Some(model) = self.model else { return };
+    fn learned(&self, text: &[u8], tokens: &[Token], survey: &Survey, place: Place, out: &mut Vec<Finding>) {
+        // What a parser puts together, the model has seen in the source.
+        let Some(model) = self.model.filter(|_| place.depth == 0 || place.decoded) else { return };
         let mut best: Option<model::Window> = None;
-        let threshold = if depth == 0 { model.threshold } else { model.threshold / 2 };
+        let threshold = if place.decoded { model.threshold / 2 } else { model.threshold };
         let mut windows = Vec::new();
         // A decoded view is short, and its threshold lower.
-        let plain = (depth == 0).then_some(survey.plain.as_slice());
+        let plain = (!place.decoded).then_some(survey.plain.as_slice());
         model.windows(tokens, plain, threshold, |w| match &mut best {
             Some(b) if w.first < b.last => {
                 if w.score > b.score {
@@ -297,6 +341,31 @@ impl Engine {
             decoded: None,
             because: Vec::new(),
         }
+    }
+}
+
+/// How a text came about.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    /// Views it stands in.
+    depth: u8,
+    /// One of them was decoded, not only taken out of a format.
+    decoded: bool,
+}
+
+/// Moves the findings `out[at..]` from `view` to its source.
+fn lift(view: &decode::View, at: usize, out: &mut [Finding]) {
+    for f in out.iter_mut().skip(at) {
+        let decoded = view.bytes.get(f.start..f.end).unwrap_or_default();
+        if f.decoded.is_none() {
+            let text: String = String::from_utf8_lossy(decoded).chars().take(200).collect();
+            f.decoded = Some(crate::untrusted::Untrusted::new(text));
+        }
+        (f.start, f.end) = view.source(f.start, f.end.max(f.start + 1));
+        f.view = match f.view.as_ref() {
+            "text" | "normalised" => view.name.into(),
+            inner => format!("{} > {inner}", view.name).into(),
+        };
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`rule`] | pattern files |
 //! | [`builder`] | rules to an engine |
 //! | [`engine`] | the passes, in order |
+//! | [`carrier`] | text inside HTML, Markdown, JSON, YAML, TOML, CSV and code, by parsers |
 //! | [`structure`] | parsed metadata |
 //! | [`finding`] | what a scan reports |
 //!
@@ -21,6 +22,7 @@
 
 pub mod baseline;
 mod builder;
+mod carrier;
 mod context;
 mod decode;
 mod decoders;

@@ -60,7 +60,7 @@ impl Default for Policy {
 /// Scans `text` under the name `file`.
 pub fn check(engine: &Engine, file: &str, text: &[u8], policy: Policy) -> Report {
     let mut report = Report { file: sanitise::escape(file, false), ..Report::default() };
-    let findings = engine.scan_bytes(text);
+    let findings = engine.scan_named(file, text);
     if !findings.is_empty() {
         let map = context::Map::of(file, text);
         place(findings, text, &map, Origin::default(), policy, &mut report);

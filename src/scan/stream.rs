@@ -42,7 +42,7 @@ fn in_pieces(
     loop {
         let last = buffer.len() < PIECE + SHARED;
         let piece = buffer.get(..buffer.len().min(PIECE)).unwrap_or_default();
-        let mut findings = engine.scan_bytes(piece);
+        let mut findings = engine.scan_named(file, piece);
         findings.retain(|f| f.end > seen);
         let room = (2 * MAX_FINDINGS).saturating_sub(report.findings.len() + report.withheld.len());
         findings.truncate(room);

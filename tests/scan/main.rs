@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod carriers;
 mod command;
 mod evasions;
 mod formats;
