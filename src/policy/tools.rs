@@ -30,6 +30,25 @@ const INNER: &[&str] = &[
     "SendMessage",
 ];
 
+/// Tools of the client that work on files.
+const FILES: &[&str] = &[
+    "Read",
+    "Edit",
+    "MultiEdit",
+    "Write",
+    "NotebookEdit",
+    "NotebookRead",
+    "LS",
+    "Glob",
+    "Grep",
+    "LSP",
+    "EnterWorktree",
+    "ExitWorktree",
+];
+
+/// Tools whose calls are judged by what they start.
+const COMMANDS: &[&str] = &["Bash", "Monitor", "PowerShell", "Agent", "Task", "Workflow"];
+
 /// [`judge`], and where the call reaches.
 pub fn look(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> shell::Seen {
     match (tool, input.get("command").and_then(Value::as_str)) {
@@ -39,9 +58,10 @@ pub fn look(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> shel
             seen
         }
         _ => {
-            let outside = matches!(tool, "WebFetch" | "WebSearch") || tool.starts_with("mcp__");
+            // A tool that nobody knows may do anything.
+            let outside = !INNER.contains(&tool) && !FILES.contains(&tool) && !COMMANDS.contains(&tool);
             let decision = judge(tool, input, scope, world);
-            shell::Seen { decision, reaches: outside, prints_outside: outside }
+            shell::Seen { decision, reaches: outside, prints_outside: outside, account: None }
         }
     }
 }
@@ -129,7 +149,14 @@ pub(super) fn shown(path: &Path) -> String {
     text
 }
 
+/// What is said about reading a secret: a denial, or a question where a person may reasonably agree.
 pub(super) fn secret_denied(path: &Path, what: &str) -> Decision {
+    if paths::secret_asks(path, what) {
+        return Decision::ask(
+            "secret.read",
+            format!("{} looks like {what}. A person has to agree to reading it.", shown(path)),
+        );
+    }
     Decision::deny(
         "secret.read",
         format!(
@@ -139,7 +166,14 @@ pub(super) fn secret_denied(path: &Path, what: &str) -> Decision {
     )
 }
 
+/// What is said about writing what is protected: a denial, or a question where a person may reasonably agree.
 pub(super) fn protected_denied(path: &Path, what: &str) -> Decision {
+    if paths::protected_asks(what) {
+        return Decision::ask(
+            "protected.write",
+            format!("{} is {what}. A person has to agree to the change.", shown(path)),
+        );
+    }
     Decision::deny(
         "protected.write",
         format!(

@@ -1,6 +1,10 @@
 //! Addresses: what a fetch may reach, and what an address may carry out.
 
-use super::{Decision, custom::Custom};
+mod hosts;
+
+use super::paths::percent_decoded;
+use super::{Decision, Verdict, custom::Custom};
+use hosts::{COLLECTOR_PATHS, COLLECTORS, LOOPBACK_NAMES, REBINDERS, SERVICE_PORTS};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::{Host, Url};
 
@@ -17,55 +21,16 @@ pub enum Fetcher {
 
 /// Longest run of encoded-looking characters that an address may hold: above it the address carries data.
 const DATA_RUN: usize = 96;
+/// Most characters of encoded-looking words that an address may hold in all.
+const DATA_WORDS: usize = 112;
 /// Longest host label made of encoded-looking characters.
 const DATA_LABEL: usize = 30;
-
-/// Hosts that exist to collect what is sent to them.
-const COLLECTORS: &[&str] = &[
-    "webhook.site",
-    "requestbin.com",
-    "requestbin.net",
-    "pipedream.net",
-    "beeceptor.com",
-    "burpcollaborator.net",
-    "oastify.com",
-    "interact.sh",
-    "oast.fun",
-    "oast.live",
-    "oast.me",
-    "oast.online",
-    "oast.pro",
-    "oast.site",
-    "requestcatcher.com",
-    "dnslog.cn",
-    "ceye.io",
-    "canarytokens.com",
-    "hookbin.com",
-    "transfer.sh",
-    "file.io",
-    "0x0.st",
-    "termbin.com",
-    "ix.io",
-    "sprunge.us",
-    "ptpb.pw",
-    "bashupload.com",
-    "temp.sh",
-    "gofile.io",
-    "anonfiles.com",
-    "x0.at",
-    "paste.rs",
-    "catbox.moe",
-    "tmpfiles.org",
-    "webhookinbox.com",
-    "mockbin.org",
-    "postb.in",
-    "ngrok.io",
-    "ngrok.app",
-    "ngrok-free.app",
-    "trycloudflare.com",
-    "loca.lt",
-    "serveo.net",
-];
+/// Most characters of encoded-looking host labels together, each of them at least [`DATA_LABEL_PART`].
+const DATA_LABELS: usize = 40;
+/// Shortest host label that counts towards [`DATA_LABELS`].
+const DATA_LABEL_PART: usize = 16;
+/// Most values of a query that are looked at for addresses.
+const NESTED_MAX: usize = 64;
 
 /// What may be said about fetching `address`.
 pub fn fetch(address: &str, by: Fetcher, custom: &Custom) -> Decision {
@@ -109,7 +74,104 @@ pub fn fetch(address: &str, by: Fetcher, custom: &Custom) -> Decision {
         answer = answer
             .or(Decision::ask("web.userinfo", "The address carries a user name or password. Leave it out."));
     }
-    answer.or(data(&url))
+    if by == Fetcher::Tool {
+        answer = answer.or(disguise(text, &name)).or(service(&url, &name)).or(nested(&url));
+    }
+    answer.or(collector(&name, url.path())).or(data(&url))
+}
+
+/// An address that reads as another host than the one it leads to.
+fn disguise(text: &str, name: &str) -> Decision {
+    let before_query = text.split(['?', '#']).next().unwrap_or_default();
+    if before_query.contains('\\') {
+        return Decision::ask(
+            "web.userinfo",
+            "The address holds a backslash, which programs read in different ways. Write it with slashes.",
+        );
+    }
+    if name.split('.').any(|label| label.starts_with("xn--") && look_alike(&idna::domain_to_unicode(label).0))
+    {
+        return Decision::ask(
+            "web.lookalike",
+            "The host's name mixes scripts, or is made of letters that look like Latin ones. A person has to agree.",
+        );
+    }
+    Decision::SILENT
+}
+
+/// Whether a label mixes Latin with a script that resembles it, or is spelt in such letters alone.
+fn look_alike(label: &str) -> bool {
+    const LIKE_LATIN: &str = "асԁеһіјӏорԛѕԝхуѵгοανιρτυωкмтвнԍɡ";
+    let other = |c: char| matches!(c, '\u{370}'..='\u{3ff}' | '\u{400}'..='\u{52f}' | '\u{530}'..='\u{58f}' | '\u{13a0}'..='\u{13ff}');
+    let foreign = label.chars().any(other);
+    let latin = label.chars().any(|c| c.is_ascii_alphabetic());
+    foreign && (latin || label.chars().filter(|c| c.is_alphabetic()).all(|c| LIKE_LATIN.contains(c)))
+}
+
+/// A port of a service of another machine.
+fn service(url: &Url, name: &str) -> Decision {
+    match url.port() {
+        Some(port) if SERVICE_PORTS.contains(&port) => Decision::ask(
+            "web.port",
+            format!(
+                "Port {port} of {name} belongs to a service that serves no pages. A person has to agree."
+            ),
+        ),
+        _ => Decision::SILENT,
+    }
+}
+
+/// An address inside the address, where a redirector or a proxy may be led to by it: at most [`NESTED_MAX`] values of the
+/// query, the query as a whole, and what follows `http:` in the path.
+fn nested(url: &Url) -> Decision {
+    let mut texts: Vec<String> =
+        url.query_pairs().take(NESTED_MAX).map(|(_, value)| percent_decoded(&value).into_owned()).collect();
+    texts.extend(url.query().map(|query| percent_decoded(query).into_owned()));
+    let path = percent_decoded(url.path()).to_lowercase();
+    texts.extend(
+        ["http:/", "https:/"]
+            .iter()
+            .filter_map(|s| path.find(*s).and_then(|at| path.get(at..)).map(str::to_owned)),
+    );
+    texts.iter().map(|text| inner(text.trim())).fold(Decision::SILENT, Decision::or)
+}
+
+/// What is said about an address inside another one.
+fn inner(text: &str) -> Decision {
+    let lower = text.to_lowercase();
+    let whole = if lower.starts_with("//") { format!("http:{lower}") } else { lower };
+    let scheme = ["http:", "https:", "ftp:", "gopher://", "file://"].iter().any(|s| whole.starts_with(s));
+    let bare = !scheme && whole.split(['/', ':']).next().is_some_and(|h| h.parse::<Ipv4Addr>().is_ok());
+    if !scheme && !bare {
+        return Decision::SILENT;
+    }
+    let address = if bare { format!("http://{whole}") } else { whole };
+    let Ok(url) = Url::parse(&address) else { return Decision::SILENT };
+    let seen = host(&url, Fetcher::Tool);
+    match seen.rule {
+        "web.metadata" => seen,
+        "web.loopback" | "web.private" if !bare && url.has_host() => Decision::ask(
+            "web.nested",
+            "The address holds another one that leads to this machine or its network. A person has to agree.",
+        ),
+        _ if matches!(url.scheme(), "gopher" | "file") => Decision::ask(
+            "web.nested",
+            "The address holds another one of a scheme that fetches no pages. A person has to agree.",
+        ),
+        _ => Decision::SILENT,
+    }
+}
+
+/// A part of a larger host that collects what is sent to it.
+fn collector(name: &str, path: &str) -> Decision {
+    let within = |host: &str| name == host || name.strip_suffix(host).is_some_and(|sub| sub.ends_with('.'));
+    if COLLECTOR_PATHS.iter().any(|(host, start)| within(host) && path.starts_with(*start)) {
+        return Decision::ask(
+            "web.collector",
+            format!("{name}{path} collects whatever is sent to it. A person has to agree."),
+        );
+    }
+    Decision::SILENT
 }
 
 fn unreadable() -> Decision {
@@ -129,6 +191,9 @@ fn host(url: &Url, by: Fetcher) -> Decision {
 /// A name that leads to the machine, its network or its cloud's metadata.
 fn domain(name: &str, port: u16, by: Fetcher) -> Decision {
     let name = name.trim_end_matches('.').to_lowercase();
+    let below = |list: &[&str]| {
+        list.iter().any(|n| name == *n || name.strip_suffix(*n).is_some_and(|sub| sub.ends_with('.')))
+    };
     if matches!(
         name.as_str(),
         "metadata.google.internal"
@@ -136,27 +201,25 @@ fn domain(name: &str, port: u16, by: Fetcher) -> Decision {
             | "instance-data"
             | "metadata.azure.internal"
             | "metadata.packet.net"
+            | "kubernetes"
     ) || name.starts_with("instance-data.")
-        || name.ends_with(".nip.io")
-        || name.ends_with(".sslip.io")
-        || name.ends_with(".xip.io")
-        || name.ends_with(".localtest.me")
-        || name == "localtest.me"
-        || name == "kubernetes"
         || name.starts_with("kubernetes.default")
-        || name == "rebind.network"
+        || below(REBINDERS)
     {
         return Decision::deny(
             "web.metadata",
             "The name leads to the machine's or the cloud's own services.",
         );
     }
-    if name == "localhost"
-        || name.ends_with(".localhost")
-        || name == "ip6-localhost"
-        || name == "host.docker.internal"
-    {
+    if name.ends_with(".localhost") || below(LOOPBACK_NAMES) {
         return loopback(port, by);
+    }
+    if let Some(seen) = numbers(&name)
+        .into_iter()
+        .map(|ip| address(IpAddr::V4(ip), port, by))
+        .find(|seen| matches!(seen.rule, "web.metadata" | "web.loopback" | "web.private"))
+    {
+        return seen;
     }
     if by == Fetcher::Tool
         && (!name.contains('.')
@@ -169,7 +232,7 @@ fn domain(name: &str, port: u16, by: Fetcher) -> Decision {
             "The name belongs to the private network. A person has to agree.",
         );
     }
-    if COLLECTORS.iter().any(|c| name == *c || name.ends_with(&format!(".{c}"))) {
+    if below(COLLECTORS) {
         return Decision::ask(
             "web.collector",
             format!("{name} collects whatever is sent to it. A person has to agree."),
@@ -184,13 +247,27 @@ fn domain(name: &str, port: u16, by: Fetcher) -> Decision {
     Decision::SILENT
 }
 
+/// The IPv4 addresses that are spelt in a name, with dots or dashes.
+fn numbers(name: &str) -> Vec<Ipv4Addr> {
+    let parts: Vec<Option<u8>> = name.split(['.', '-']).map(|p| p.parse().ok()).collect();
+    parts
+        .windows(4)
+        .filter_map(|w| match w {
+            [Some(a), Some(b), Some(c), Some(d)] => Some(Ipv4Addr::new(*a, *b, *c, *d)),
+            _ => None,
+        })
+        .collect()
+}
+
 /// Whether a host name carries data in its labels.
 pub fn encoded_host(name: &str) -> bool {
     let labels: Vec<&str> = name.split('.').collect();
     let sub = labels.len().saturating_sub(2);
     let own = labels.get(..sub).unwrap_or_default();
     let encoded = own.iter().filter(|l| l.len() >= DATA_LABEL && encoded(l)).count();
-    encoded > 0 || own.iter().map(|l| l.len()).sum::<usize>() > 90
+    let parts: usize =
+        own.iter().filter(|l| l.len() >= DATA_LABEL_PART && self::encoded(l)).map(|l| l.len()).sum();
+    encoded > 0 || parts >= DATA_LABELS || own.iter().map(|l| l.len()).sum::<usize>() > 90
 }
 
 /// Hexadecimal or base32/64, rather than words.
@@ -304,13 +381,44 @@ fn data(url: &Url) -> Decision {
             },
         )
     };
-    if run(rest) {
+    if run(rest) || words(rest) {
         return Decision::ask(
             "web.data",
             "The address carries a long piece of encoded data. A person has to agree.",
         );
     }
     Decision::SILENT
+}
+
+/// Whether the words of an address that mix letters and digits, or are long hexadecimal ones, add up to data.
+fn words(text: &str) -> bool {
+    let plain = percent_decoded(text);
+    let sum: usize = plain
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|w| {
+            let digits = w.bytes().filter(u8::is_ascii_digit).count();
+            let hex = w.len() >= 16 && w.bytes().all(|b| b.is_ascii_hexdigit());
+            hex || digits > 0 && digits < w.len()
+        })
+        .map(str::len)
+        .sum();
+    sum > DATA_WORDS
+}
+
+/// Whether an address is one of this machine's, and one that controls nothing: a developer's own server.
+pub fn own_server(text: &str) -> bool {
+    let text = text.trim();
+    let url = match Url::parse(text) {
+        Ok(url) if url.has_host() => url,
+        _ => match Url::parse(&format!("http://{text}")) {
+            Ok(url) => url,
+            Err(_) => return false,
+        },
+    };
+    matches!(url.scheme(), "http" | "https" | "ws" | "wss")
+        && host(&url, Fetcher::Tool).rule == "web.loopback"
+        && host(&url, Fetcher::Command).verdict == Verdict::None
+        && url.port().is_none_or(|p| !SERVICE_PORTS.contains(&p))
 }
 
 #[cfg(test)]
@@ -338,8 +446,34 @@ mod tests {
             "http://LOCALHOST./",
             "http://[64:ff9b::a9fe:a9fe]/",
             "ht!tp:///[::",
+            "http://lvh.me/",
+            "http://a.vcap.me/",
+            "http://127-0-0-1.local-ip.co/",
+            "http://app-10-0-0-7.dns.example/",
+            "http://localhost.localdomain/",
+            "https://httpbin.org/redirect-to?url=http://169.254.169.254/",
+            "https://r.example/http://169.254.169.254/latest",
+            "https://r.example/?u=%2568ttp://127.0.0.1:80/",
+            "https://x.ngrok.dev/",
+            "https://discord.com/api/webhooks/1/x",
+            "https://script.google.com/macros/s/x/exec",
+            "https://evil.example\\@github.com/",
+            "https://\u{430}pple.com/",
+            "https://example.com:6379/",
+            "https://a1b2c3d4e5f6a7b8c9d0.a1b2c3d4e5f6a7b8c9d0.a1b2c3d4e5f6a7b8c9d0.evil.example/",
         ] {
             assert!(fetch(a, Fetcher::Tool, &Custom::default()).verdict >= Verdict::Ask, "{a}");
+        }
+    }
+
+    #[test]
+    fn data_that_is_cut_in_pieces_is_seen() {
+        let pieces = [
+            format!("https://e.example/?d={}", "a1-".repeat(60)),
+            format!("https://e.example/{}", "0123456789abcdef0123456789abcdef/".repeat(20)),
+        ];
+        for a in &pieces {
+            assert_eq!(fetch(a, Fetcher::Tool, &Custom::default()).rule, "web.data", "{a}");
         }
     }
 
@@ -351,6 +485,15 @@ mod tests {
             "https://developer.mozilla.org/en-US/search?q=abort+controller",
             "https://github.com/a/b/commit/0123456789abcdef0123456789abcdef01234567",
             "https://a1b2c3.cloudfront.net/app.js",
+            "https://github.com/a/b/compare/0123456789abcdef0123456789abcdef01234567...fedcba9876543210fedcba9876543210fedcba98",
+            "https://example.com/login?next=https://example.com/home",
+            "https://web.archive.org/web/2024/https://example.com/",
+            "https://b\u{fc}cher.example/",
+            "https://example.com:8443/docs",
+            "https://docs.google.com/document/d/1A2b3C4d5E6f7G8h9I0jKlMnOpQrStUvWxYz0123456789/edit",
+            "https://discord.com/developers/docs",
+            "https://ec2-52-1-2-3.compute-1.amazonaws.com/",
+            "https://zh.wikipedia.org/wiki/%E4%BA%BA%E5%B7%A5%E6%99%BA%E8%83%BD%E5%AE%89%E5%85%A8%E7%A0%94%E7%A9%B6%E6%89%80",
         ] {
             assert_eq!(fetch(a, Fetcher::Tool, &Custom::default()), Decision::SILENT, "{a}");
         }

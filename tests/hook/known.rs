@@ -57,6 +57,8 @@ const STOPPED: &[(&str, &[&str])] = &[
     ("another repository's hooks", &["GIT_DIR=/tmp/x git status", "git --git-dir=/tmp/x status", "git --git-dir /tmp/x --work-tree . status", "GIT_CONFIG_GLOBAL=/tmp/c git fetch", "GIT_TEMPLATE_DIR=/tmp/t git init sub", "GIT_EXEC_PATH=/tmp/x git status"]),
     ("another directory", &["env -C ~/.ssh cat id_rsa", "env --chdir=/ cat HOME/.ssh/id_rsa", "sudo -D ~/.ssh cat id_rsa", "env -C.. rm -rf p"]),
     ("all that a listing names", &["find . | xargs rm", "find . -type f | xargs rm -f", "find . -type f -print0 | xargs -0 shred -u", "find ~ -type f | xargs -I{} rm {}"]),
+    ("the one among many", &["for i in {1..40} .env; do cat $i; done", "printf '%s\\n' a{0..39} .env | while read f; do cat $f; done", "printf '%s\\n' {1..300} .env | xargs -n1 cat", "printf '%s\\n' {1..300} 'cat .env' | sh", "for c in a{0..50} 'cat .env'; do $c; done", "parallel cat ::: {1..60} .env", "frob a a a a a a a a a a a a a a a a a sh -c 'cat .env'"]),
+    ("a project inside the client's scratch", &["echo x > .claude/worktrees/x/.git/hooks/pre-commit", "echo x > .claude/worktrees/x/.github/workflows/x.yml", "echo x > .claude/worktrees/x/.claude/settings.json", "echo x > .claude/worktrees/x/CLAUDE.md"]),
 ];
 
 /// Bash commands that must be left alone.
@@ -80,9 +82,10 @@ const SILENT: &[&str] = &[
     // Several ordinary parts are ordinary.
     "cd src && cargo build && cargo test", "git fetch && git rebase origin/main", "npm ci && npm test -- --run", "make -j4 && ./target/debug/app --help", "timeout 60 cargo test", "env RUST_LOG=debug cargo run", "nice -n 10 make", "time cargo build", "xargs -n1 wc -l < list.txt",
     "GIT_DIR=.git git status", "git --git-dir=.git log", "GIT_CONFIG_GLOBAL=/dev/null git status", "GIT_CONFIG_NOSYSTEM=1 git log", "env -C src ls", "find . -name '*.pyc' | xargs rm -f", "find build -name '*.o' | xargs rm", "JAVA_TOOL_OPTIONS=-Xmx1g mvn test", "GOFLAGS=-mod=mod go build ./...", "HISTFILE= bash -c ls", "OPENSSL_CONF=/dev/null curl http://localhost:3000", "sudo -u postgres FOO=1 ls", "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=clang cargo build",
+    "for i in {1..500}; do echo $i; done", "echo x > .claude/worktrees/x/src/main.rs", "echo x > .claude/plans/next.md", "echo x > .claude/tmp/notes.txt", "printf '%s\\n' {1..300} | xargs -n1 echo", "seq 1 100000 | while read n; do echo $n; done",
 ];
 
-fn placed(place: &Place, command: &str) -> Value {
+pub fn placed(place: &Place, command: &str) -> Value {
     json!({ "command": command.replace("HOME", &place.home().display().to_string()) })
 }
 

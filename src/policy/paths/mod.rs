@@ -5,13 +5,15 @@
 
 mod names;
 mod protected;
+mod runs;
 mod secret;
 
-pub use protected::protected;
-pub use secret::{secret, secret_place, secrets_below};
+pub use protected::{protected, protected_asks};
+pub use secret::{secret, secret_asks, secret_place, secrets_below};
 
 use super::Scope;
 use super::world::{World, normalise};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Why a path must not be read.
@@ -29,7 +31,8 @@ pub fn meanings(path: &str, base: &Path, scope: &Scope, world: &dyn World) -> Ve
 
 /// `path` with `~`, `file:` and a relative start resolved.
 fn absolute(path: &str, base: &Path, scope: &Scope) -> PathBuf {
-    let path = path.strip_prefix("file://").map_or(path, |p| p.strip_prefix("localhost").unwrap_or(p));
+    let named = local(path);
+    let path: &str = &named;
     if path == "~" {
         return scope.home.clone();
     }
@@ -37,6 +40,47 @@ fn absolute(path: &str, base: &Path, scope: &Scope) -> PathBuf {
         return scope.home.join(rest);
     }
     base.join(path)
+}
+
+/// The path that a `file:` address in any case names, with its percent signs decoded; other text as it is.
+fn local(text: &str) -> Cow<'_, str> {
+    let Some((_, rest)) = text.split_once(':').filter(|(s, _)| s.eq_ignore_ascii_case("file")) else {
+        return text.into();
+    };
+    let path = rest.strip_prefix("//").unwrap_or(rest);
+    let host = path.find('/').and_then(|at| path.split_at_checked(at));
+    match host {
+        Some((host, path)) if host.is_empty() || host.eq_ignore_ascii_case("localhost") => {
+            percent_decoded(path)
+        }
+        _ if rest.starts_with('/') => percent_decoded(path),
+        // A file whose name starts so.
+        _ => text.into(),
+    }
+}
+
+/// `text` with `%41` and its kin decoded once; what is no UTF-8 afterwards is replaced.
+pub fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return text.into();
+    }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let hex = |i: usize| bytes.get(i).and_then(|b| char::from(*b).to_digit(16));
+        match (byte, hex(at + 1), hex(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(u8::try_from(high * 16 + low).unwrap_or(b'%'));
+                at += 3;
+            }
+            _ => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned().into()
 }
 
 /// Takes `/proc/PID/root` and `/proc/PID/cwd` out of a path: they lead anywhere without being a link by name.

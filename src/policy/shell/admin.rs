@@ -255,6 +255,32 @@ impl Machine<'_> {
         true
     }
 
+    /// Verbs that have something run from now on.
+    pub(super) fn persists(&mut self, base: &str, args: &[Val]) {
+        let first: Vec<&str> =
+            args.iter().map(|a| a.text.as_str()).filter(|a| !a.starts_with('-')).take(2).collect();
+        let hit = matches!(
+            (base, first.as_slice()),
+            ("direnv", ["allow" | "permit" | "grant", ..])
+                | ("mise", ["trust", ..])
+                | ("asdf", ["plugin" | "plugin-add", ..])
+                | ("pre-commit" | "lefthook" | "husky" | "overcommit", ["install" | "init" | "add", ..])
+                | ("npx" | "bunx", ["husky", ..])
+                | ("go", ["env", ..])
+        ) && (base != "go" || args.iter().any(|a| a.text == "-w"));
+        if hit {
+            self.ask(
+                "persist.hook",
+                format!("{base} has something run by itself from now on. A person has to agree."),
+            );
+        }
+        if base == "history" && args.iter().any(|a| matches!(a.text.as_str(), "-w" | "-a")) {
+            for file in args.iter().filter(|a| !a.text.starts_with('-')) {
+                self.write_file(file, true);
+            }
+        }
+    }
+
     /// Programs that print credentials.
     pub(super) fn reveals(&mut self, base: &str, args: &[Val]) -> bool {
         let text: Vec<&str> = args.iter().map(|a| a.text.as_str()).collect();

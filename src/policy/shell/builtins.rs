@@ -1,6 +1,7 @@
 //! Builtins of the shell and plain programs whose output is known.
 
 use super::eval::Machine;
+use super::limits;
 use super::options::Options;
 use super::value::{HOLE, Taint, Val};
 use super::word::ansi_c;
@@ -14,6 +15,13 @@ impl Machine<'_> {
         let first = args.first().map(|a| a.text.as_str()).unwrap_or_default();
         self.latent_arguments(base, args, stdin);
         match base {
+            "test" | "[" | ":" | "date" | "ulimit" | "shift" | "exit" | "return" | "umask" | "sleep"
+            | "let" | "bg" | "fg"
+                if args.iter().any(|a| a.taint.any(Taint::ENV)) && !tests_presence(base, args) =>
+            {
+                Val::unknown(Taint::ENV)
+            }
+            "ps" if args.iter().any(|a| shows_environments(&a.text)) => Val::unknown(Taint::ENV),
             ":" | "true" | "false" | "test" | "[" | "sleep" | "wait" | "exit" | "return" | "break"
             | "continue" | "shift" | "umask" | "jobs" | "fg" | "bg" | "disown" | "ulimit" | "hash"
             | "times" | "bind" | "enable" | "compgen" | "complete" | "getopts" | "shopt" | "suspend"
@@ -49,22 +57,36 @@ impl Machine<'_> {
             "export" | "declare" | "typeset" | "readonly" | "local" => {
                 let listing = args.iter().all(|a| a.text.starts_with('-'));
                 for a in args {
-                    if let Some((name, value)) = a.text.split_once('=')
-                        && matches!(
-                            name,
-                            "LD_PRELOAD"
-                                | "BASH_ENV"
-                                | "PROMPT_COMMAND"
-                                | "NODE_OPTIONS"
-                                | "GIT_EXTERNAL_DIFF"
-                                | "GIT_SSH_COMMAND"
-                                | "LESSOPEN"
-                                | "PERL5OPT"
-                        )
-                    {
-                        let value = a.map(value);
-                        self.environment(name, &value);
+                    match a.text.split_once('=') {
+                        Some((name, value)) => {
+                            let value = a.map(value);
+                            self.environment(name, &value);
+                        }
+                        // Set before, and handed on from here.
+                        None if base == "export" => {
+                            let given = self.state.vars.get(&a.text).and_then(|v| v.last()?.first().cloned());
+                            if let Some(value) = given {
+                                self.environment(&a.text, &value);
+                            }
+                        }
+                        None => {
+                            if super::expand::secret_variable(&a.text)
+                                && args.iter().any(|f| f.text.starts_with('-') && f.text.contains('p'))
+                            {
+                                return Val::unknown(Taint::ENV);
+                            }
+                        }
                     }
+                }
+                if base != "export"
+                    && args
+                        .iter()
+                        .any(|f| f.text.starts_with('-') && f.text.contains('n') && f.text.len() < 4)
+                {
+                    self.ask(
+                        "run.unknown",
+                        "A name that stands for another name hides which variable is meant.",
+                    );
                 }
                 if listing && !args.iter().any(|a| a.text.contains('f') || a.text.contains('F')) {
                     Val::unknown(Taint::ENV)
@@ -118,6 +140,9 @@ impl Machine<'_> {
                     self.assign(n, value);
                 }
                 Val::default()
+            }
+            "cd" | "pushd" | "chdir" if args.iter().any(|a| a.taint.any(Taint::ENV)) => {
+                Val::unknown(Taint::ENV)
             }
             "cd" | "pushd" | "chdir" => self.cd(base, args),
             "popd" => {
@@ -277,6 +302,7 @@ pub(super) fn echo(args: &[Val]) -> Val {
 }
 
 pub(super) fn printf(args: &[Val]) -> Val {
+    let args = if args.first().is_some_and(|a| a.text == "--") { &args[1..] } else { args };
     let Some(format) = args.first() else { return Val::default() };
     let taint = args.iter().fold(Taint::NONE, |t, a| t.with(a.taint));
     if !format.is_known() {
@@ -325,7 +351,11 @@ pub(super) fn printf(args: &[Val]) -> Val {
             }
         }
         rounds += 1;
-        if !used || values.len() == 0 || rounds > 256 {
+        if !used || values.len() == 0 {
+            break;
+        }
+        if rounds >= limits::ROUNDS_MAX {
+            out.push(&Val::unknown(taint));
             break;
         }
     }
@@ -335,4 +365,21 @@ pub(super) fn printf(args: &[Val]) -> Val {
 /// A path that is given as an argument, for callers outside.
 pub(super) fn outside(path: &Path, m: &Machine<'_>) -> bool {
     !paths::in_project(path, m.scope) && !paths::is_scratch(path, m.scope)
+}
+
+/// Whether an argument of `ps` has it print the environment of processes: `e` without a dash.
+fn shows_environments(arg: &str) -> bool {
+    !arg.starts_with('-')
+        && !arg.contains(['=', '/'])
+        && arg.contains('e')
+        && arg.chars().all(|c| c.is_ascii_lowercase())
+}
+
+/// `[ -n "$TOKEN" ]` and its like, which say only whether a variable is set.
+fn tests_presence(base: &str, args: &[Val]) -> bool {
+    match base {
+        ":" => true,
+        "test" | "[" => args.iter().any(|a| matches!(a.text.as_str(), "-n" | "-z")) || args.len() <= 2,
+        _ => false,
+    }
 }

@@ -47,7 +47,10 @@ impl Machine<'_> {
             "alias" => {
                 for a in args {
                     if let Some((name, value)) = a.text.split_once('=') {
-                        self.state.aliases.insert(name.to_owned(), value.to_owned());
+                        // It is used in the next line, or in the next call.
+                        let value = value.to_owned();
+                        self.subshell(|m| m.program(&value, &Val::default()));
+                        self.state.aliases.insert(name.to_owned(), value);
                     }
                 }
                 Val::default()
@@ -141,11 +144,27 @@ impl Machine<'_> {
                 Val::default()
             }
             "make" | "gmake" => self.make(args, stdin),
-            "just" => Val::unknown(stdin.taint),
+            "just" => {
+                if let Some(at) = args.iter().position(|a| matches!(a.text.as_str(), "--command" | "-c")) {
+                    return self.run(&args[at + 1..], stdin);
+                }
+                let goals: Vec<String> =
+                    args.iter().filter(|a| !a.text.starts_with('-')).map(|a| a.text.clone()).collect();
+                self.own_recipes(&["justfile", "Justfile", ".justfile"], &goals);
+                Val::unknown(stdin.taint)
+            }
             "npm" | "yarn" | "pnpm" | "bun" => self.node_package(base, args, stdin),
             "gdb" | "lldb" => {
                 if args.iter().any(|a| a.text == "$PPID") {
                     self.deny("guard.kill", "The command traces the client.");
+                }
+                let o = Options::split(
+                    args,
+                    &["-x", "-s", "--source", "--command", "-ex", "-o", "--one-line"],
+                    false,
+                );
+                for file in o.values(&["-x", "-s", "--source", "--command"]) {
+                    self.editor_script(&file, stdin);
                 }
                 for a in args {
                     for start in ["shell ", "!", "platform shell ", "python ", "script "] {
@@ -160,8 +179,10 @@ impl Machine<'_> {
             "expect" => {
                 for a in args.iter().chain([stdin]) {
                     for line in a.text.split(['\n', ';']) {
-                        if let Some(rest) = line.trim().strip_prefix("spawn ") {
-                            self.program(rest, &Val::default());
+                        for start in ["spawn ", "exec ", "system "] {
+                            if let Some(rest) = line.trim().strip_prefix(start) {
+                                self.program(rest, &Val::default());
+                            }
                         }
                     }
                 }
@@ -240,12 +261,15 @@ impl Machine<'_> {
                 .text
                 .split(|c: char| c.is_whitespace() || c == HOLE)
                 .filter(|w| !w.is_empty())
-                .take(limits::FIELDS)
+                .take(limits::ROUNDS_MAX + 1)
                 .map(|w| input.map(w))
                 .collect()
         } else {
-            input.text.split_whitespace().take(limits::FIELDS).map(|w| input.map(w)).collect()
+            input.text.split_whitespace().take(limits::ROUNDS_MAX + 1).map(|w| input.map(w)).collect()
         };
+        if items.len() > limits::ROUNDS_MAX {
+            self.bound("a list of too many names");
+        }
         let items =
             if items.is_empty() && !input.text.is_empty() { vec![Val::unknown(input.taint)] } else { items };
         let mark = o
@@ -256,7 +280,7 @@ impl Machine<'_> {
         match mark {
             Some(mark) if !mark.is_empty() => {
                 let mut out = Val::default();
-                for item in items.iter().take(limits::ROUNDS) {
+                for item in &self.rounds(items) {
                     let line: Vec<Val> = argv
                         .iter()
                         .map(|a| {
@@ -301,13 +325,13 @@ impl Machine<'_> {
             items = stdin.text.lines().map(|l| stdin.map(l)).collect();
         }
         if command.is_empty() {
-            for item in items.iter().take(limits::ROUNDS) {
+            for item in &self.rounds(items) {
                 self.text(item, &[], &Val::default());
             }
             return Val::default();
         }
         let line = joined(command);
-        for item in items.iter().take(limits::ROUNDS) {
+        for item in &self.rounds(items) {
             let text = if line.text.contains('{') {
                 line.text.replace("{}", &item.text)
             } else {

@@ -46,24 +46,76 @@ pub(super) fn language(base: &str) -> Option<Language> {
 }
 
 impl Language {
-    /// Options whose value is code.
-    pub fn code_flags(self) -> &'static [&'static str] {
-        match self {
-            Language::Python => &["-c"],
-            Language::Perl => &["-e", "-E"],
-            Language::Ruby => &["-e"],
-            Language::Node => &["-e", "--eval", "-p", "--print", "-pe"],
-            Language::Php => &["-r", "-B", "-E", "-R"],
-            Language::Awk => &["-e", "--source"],
-            Language::Lua => &["-e"],
-            Language::Other => &["-e", "-c", "--eval", "-r", "--eval-string"],
+    /// The code that an option holds: empty when it is the next argument, `None` when the option holds none.
+    pub fn code_in(self, option: &str) -> Option<&str> {
+        let long: &[&str] = match self {
+            Language::Node => &["--eval", "--print"],
+            Language::Php => &["--run", "--process-begin", "--process-code", "--process-end"],
+            Language::Awk => &["--source"],
+            Language::Other => &["--eval", "--eval-string", "--execute", "-eval", "-run", "-batch-eval"],
+            _ => &[],
+        };
+        for name in long {
+            match option.strip_prefix(name) {
+                Some("") => return Some(""),
+                Some(rest) if rest.starts_with('=') => return rest.get(1..),
+                _ => {}
+            }
         }
+        let letters = option.strip_prefix('-').filter(|l| !l.starts_with('-'))?;
+        // Letters whose value is code, and those whose value is something else.
+        let (code, valued) = match self {
+            Language::Python => ("c", "mWX"),
+            Language::Perl => ("eE", "MmIiFxDC0"),
+            Language::Ruby => ("e", "rICEFKxWTi"),
+            Language::Node => ("ep", "rC"),
+            Language::Php => ("rBER", "dcftz"),
+            Language::Lua => ("e", "l"),
+            Language::Awk => ("e", "fvFi"),
+            Language::Other => ("ecr", ""),
+        };
+        if self == Language::Node && letters == "pe" || self == Language::Other && letters.len() > 1 {
+            return (letters == "pe").then_some("");
+        }
+        for (at, letter) in letters.char_indices() {
+            if code.contains(letter) {
+                return letters.get(at + letter.len_utf8()..);
+            }
+            if valued.contains(letter) || !letter.is_ascii_alphanumeric() {
+                return None;
+            }
+        }
+        None
     }
+}
 
-    /// Whether short options may be written together (`perl -ne`).
-    pub fn clusters(self) -> bool {
-        matches!(self, Language::Perl | Language::Ruby | Language::Python)
-    }
+/// Whether a program runs what it has as a text: a command or code of its own.
+pub(super) fn executes(code: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "os.system(",
+        "popen",
+        "subprocess",
+        "check_output",
+        "system(",
+        "system ",
+        "exec ",
+        "execSync(",
+        "spawn(",
+        "spawnSync(",
+        "shell_exec",
+        "passthru",
+        "qx",
+        "eval(",
+        "eval ",
+        "(eval)",
+        "os.exec",
+        "pty.spawn",
+        "child_process",
+        "IO.popen",
+    ];
+    WORDS.iter().any(|w| code.contains(w))
+        // Not the one of a regular expression.
+        || code.match_indices("exec(").any(|(at, _)| !code[..at].ends_with('.'))
 }
 
 /// Most code that is looked at, in bytes.
@@ -112,6 +164,9 @@ impl Machine<'_> {
             return self.bound("a program that is too long");
         }
         let literals = literals(code);
+        if literals.len() >= super::limits::LITERALS && inline {
+            return self.bound("a program with too many texts");
+        }
         let has = |words: &[&str]| words.iter().any(|w| code.contains(w));
         let runs = has(RUNS);
         let reads = has(READS) || language == Language::Awk;
@@ -280,6 +335,19 @@ impl Machine<'_> {
         home: bool,
     ) -> bool {
         let text = literal.trim();
+        if [
+            "hook.sock",
+            "daemon.lock",
+            ".local/state/jess",
+            ".config/jess",
+            "/jess/sessions",
+            "claude-code/managed",
+        ]
+        .iter()
+        .any(|p| text.contains(p))
+        {
+            self.deny("guard.files", "The program names the guard's own files; agents leave them alone.");
+        }
         let text = text.trim_start_matches(['<', '>', '+']).trim_start();
         if text.is_empty() || text.contains("://") && !text.starts_with("file:") {
             return false;

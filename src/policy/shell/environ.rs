@@ -4,6 +4,7 @@ use super::eval::Machine;
 use super::run::quoted;
 use super::value::{Taint, Val};
 use crate::policy::paths;
+use crate::policy::world::Kind;
 
 impl Machine<'_> {
     /// Runs `f` with the working directory `dir`.
@@ -126,6 +127,14 @@ impl Machine<'_> {
             "PATH" | "PYTHONPATH" | "LD_LIBRARY_PATH" | "PERL5LIB" | "RUBYLIB" | "NODE_PATH"
             | "CLASSPATH" | "GIT_EXEC_PATH" | "COMPILER_PATH" | "GCC_EXEC_PREFIX" | "LUA_PATH"
             | "LUA_CPATH" | "GOROOT" => {
+                let relative = text.split(':').take(64).any(|d| {
+                    name == "PATH"
+                        && (matches!(d, "." | "") && !text.is_empty()
+                            || d.starts_with("./") && !d.contains("node_modules") && !d.contains("venv"))
+                });
+                if relative {
+                    self.ask("run.preload", "PATH would have programs run out of the working directory.");
+                }
                 for dir in text.split(':').filter(|d| d.starts_with('/')).take(64) {
                     let dir = std::path::Path::new(dir);
                     let inherited =
@@ -193,6 +202,92 @@ impl Machine<'_> {
             {
                 self.ask("run.preload", format!("{name} loads code into the virtual machine."));
             }
+            "LUA_INIT" => match text.strip_prefix('@') {
+                Some(file) => self.load_script(&value.map(file)),
+                None => self.code(super::code::Language::Lua, &text, true),
+            },
+            "PHPRC"
+            | "PHP_INI_SCAN_DIR"
+            | "R_PROFILE"
+            | "R_PROFILE_USER"
+            | "PYTHONUSERBASE"
+            | "CURL_HOME"
+            | "WGETRC"
+            | "ZDOTDIR"
+            | "INPUTRC"
+            | "NETRC"
+            | "PIP_CONFIG_FILE"
+            | "NPM_CONFIG_USERCONFIG"
+            | "npm_config_userconfig"
+            | "CARGO_HOME"
+                if text.contains('/')
+                    && !self
+                        .meanings(value)
+                        .iter()
+                        .all(|p| paths::in_project(p, self.scope) && self.world.kind(p) == Kind::Dir) =>
+            {
+                self.ask(
+                    "run.preload",
+                    format!("{name} has a program take its settings from another place."),
+                );
+            }
+            "npm_config_script_shell" | "NPM_CONFIG_SCRIPT_SHELL" => {
+                self.ask("run.preload", format!("{name} has scripts run in another program than the shell."));
+            }
+            "npm_config_registry"
+            | "NPM_CONFIG_REGISTRY"
+            | "PIP_INDEX_URL"
+            | "PIP_EXTRA_INDEX_URL"
+            | "UV_INDEX_URL"
+            | "UV_EXTRA_INDEX_URL"
+            | "UV_DEFAULT_INDEX"
+            | "GOPROXY"
+            | "BUNDLE_MIRROR__ALL"
+            | "CARGO_REGISTRIES_CRATES_IO_INDEX"
+                if text.contains("://") && !usual_registry(&text) =>
+            {
+                self.ask(
+                    "run.fetched",
+                    format!("{name} has packages come from another registry than the usual one."),
+                );
+            }
+            "DOCKER_HOST" | "CONTAINER_HOST" if text.contains("://") && !text.starts_with("unix:") => {
+                self.ask("run.container", "The command talks to another machine's container service.");
+            }
+            "RUSTFLAGS" | "CARGO_ENCODED_RUSTFLAGS"
+                if text.contains("linker=")
+                    && (text.contains('/') || text.contains(' '))
+                    && !text.contains("linker=/usr/bin/") =>
+            {
+                if let Some((_, linker)) = text.split_once("linker=") {
+                    let linker = linker.split([' ', '\u{1f}']).next().unwrap_or_default().to_owned();
+                    if linker.contains('/') {
+                        self.ask("run.preload", "RUSTFLAGS has another program run in place of the linker.");
+                    }
+                }
+            }
+            "CLAUDE_CONFIG_DIR"
+            | "XDG_STATE_HOME"
+            | "XDG_RUNTIME_DIR"
+            | "CLAUDE_CODE_SESSION_ATTENDED"
+            | "JESS_UNTRUSTED_ROOT" => {
+                self.deny(
+                    "guard.switch",
+                    format!(
+                        "{name} is what the guard and the client find themselves by; agents do not set it."
+                    ),
+                );
+            }
+            "LESS" if text.contains('!') => {
+                if let Some((_, line)) = text.split_once('!') {
+                    let line = line.to_owned();
+                    self.subshell(|m| m.program(&line, &Val::default()));
+                }
+            }
+            "PS0" | "PS1" | "PS2" | "PS3" | "PS4" => self.expanded(&text),
+            n if n.starts_with("GIT_CONFIG_KEY_") => {
+                self.ask("run.gitconfig", "Git is configured by environment to do something else.");
+            }
             "GOFLAGS" if text.contains("-toolexec") => {
                 self.ask("run.preload", "GOFLAGS has another program run in place of the compiler.");
             }
@@ -249,4 +344,19 @@ pub(super) fn assigns(arg: &Val) -> Option<(String, Val)> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '%' | '.' | '(' | ')');
     let fits = !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() && name.chars().all(plain);
     fits.then(|| (name.to_owned(), arg.map(value)))
+}
+
+/// Registries that packages come from anyway, and those on this machine.
+fn usual_registry(url: &str) -> bool {
+    [
+        "https://registry.npmjs.org",
+        "https://pypi.org/",
+        "https://proxy.golang.org",
+        "https://registry.yarnpkg.com",
+        "http://localhost",
+        "http://127.0.0.1",
+        "https://index.crates.io",
+    ]
+    .iter()
+    .any(|u| url.starts_with(u))
 }

@@ -7,7 +7,7 @@ use super::io::Io;
 use super::limits;
 use super::parse::{self, Refused};
 use super::value::{HOLE, Taint, Val};
-use crate::policy::{Decision, Scope, Verdict, World};
+use crate::policy::{Decision, Kind, Scope, Verdict, World, paths};
 use brush_parser::ast;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -48,8 +48,12 @@ pub(super) struct Machine<'a> {
     pub found: Decision,
     /// Whether a script of the project is being read: its own `.env` is its business.
     pub lenient: bool,
+    /// Whether the next command's name stands for a program only.
+    pub only_programs: bool,
     /// Whether a command talks to another machine.
     pub reaches: bool,
+    /// Where it uses an account of the operator's.
+    pub account: Option<&'static str>,
     pub(super) steps: usize,
     pub(super) parsed: usize,
     pub depth: usize,
@@ -73,7 +77,9 @@ impl<'a> Machine<'a> {
             state: State { cwds: vec![scope.cwd.clone()], zero: Val::known("bash"), ..State::default() },
             found: Decision::SILENT,
             lenient: false,
+            only_programs: false,
             reaches: false,
+            account: None,
             steps: 0,
             parsed: 0,
             depth: 0,
@@ -119,6 +125,39 @@ impl<'a> Machine<'a> {
 
     pub fn cwd(&self) -> PathBuf {
         self.state.cwds.first().cloned().unwrap_or_else(|| self.scope.cwd.clone())
+    }
+
+    /// The values that the rounds of a loop are evaluated for, see [`limits::ROUNDS`].
+    pub(super) fn rounds(&mut self, mut items: Vec<Val>) -> Vec<Val> {
+        if items.len() <= limits::ROUNDS {
+            return items;
+        }
+        let rest = items.split_off(limits::ROUNDS);
+        for item in rest {
+            if !self.is_ordinary(&item) {
+                items.push(item);
+            }
+            if items.len() > limits::ROUNDS_MAX {
+                self.bound("a loop over too many values");
+                break;
+            }
+        }
+        items
+    }
+
+    /// A number, or the name of a file of the project that nothing is said about.
+    fn is_ordinary(&mut self, item: &Val) -> bool {
+        if item.text.bytes().all(|b| b.is_ascii_digit()) {
+            return true;
+        }
+        let places = self.meanings(item);
+        !places.is_empty()
+            && places.iter().all(|p| {
+                self.world.kind(p) == Kind::File
+                    && paths::in_project(p, self.scope)
+                    && paths::secret(p, self.scope).is_none()
+                    && paths::protected(p, self.scope).is_none()
+            })
     }
 
     /// One alternative of a value, by the current choice.
@@ -322,15 +361,21 @@ impl<'a> Machine<'a> {
             C::ForClause(c) => self.for_loop(c, stdin),
             C::WhileClause(c) | C::UntilClause(c) => {
                 // A loop that reads gets one line each round.
-                let lines: Vec<Val> = if stdin.is_known() && !stdin.text.is_empty() {
-                    stdin.text.lines().take(limits::ROUNDS).map(|l| stdin.map(l)).collect()
+                let lines_known = stdin.is_known() && !stdin.text.is_empty();
+                let lines: Vec<Val> = if lines_known {
+                    let lines = stdin.text.lines().map(|l| stdin.map(l)).collect();
+                    self.rounds(lines)
                 } else {
                     vec![stdin.clone()]
                 };
                 let mut out = Val::default();
                 for line in lines {
                     let val = self.maybe(|m| {
+                        // Where the body runs, the condition has run before it.
+                        let around =
+                            if lines_known { std::mem::take(&mut m.conditional) } else { m.conditional };
                         let mut out = m.list(&c.0, &line);
+                        m.conditional = around;
                         let body = m.list(&c.1.list, &line);
                         out.push(&body);
                         out
@@ -378,9 +423,11 @@ impl<'a> Machine<'a> {
             None => self.state.args.clone(),
         };
         let mut out = Val::default();
-        let rest = items.len().saturating_sub(limits::ROUNDS);
+        let all = items.len();
+        let items = self.rounds(items);
+        let rest = all - items.len();
         for (i, item) in items.into_iter().enumerate() {
-            if i >= limits::ROUNDS || self.done() {
+            if self.done() {
                 break;
             }
             self.conditional += usize::from(i > 0);

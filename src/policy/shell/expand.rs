@@ -54,7 +54,7 @@ impl Machine<'_> {
                 return Some(Val::known(old.to_string_lossy()));
             }
             // The client, or what runs this command for it.
-            "PPID" => return Some(Val::known("$PPID")),
+            "PPID" | "CLAUDE_PID" => return Some(Val::known("$PPID")),
             "RANDOM" | "SECONDS" | "LINENO" | "BASHPID" | "EPOCHSECONDS" | "UID" | "EUID" | "SRANDOM" => {
                 return Some(Val::unknown(Taint::NONE));
             }

@@ -25,13 +25,37 @@ impl Machine<'_> {
                 ),
             );
         }
-        for config in o.values(&["-K", "--config", "--netrc-file"]) {
-            self.read_file(&config);
-            if config.text == "-" {
-                for word in stdin.text.split(['"', ' ', '\n']).filter(|w| w.contains("://")) {
-                    self.address(&Val { text: word.to_owned(), taint: stdin.taint });
+        for config in o.values(&["-K", "--config"]) {
+            let content = if matches!(config.text.as_str(), "-" | "/dev/stdin") {
+                stdin.clone()
+            } else {
+                self.content(&config)
+            };
+            let mut more: Vec<Val> = Vec::new();
+            for line in content.text.lines().take(256) {
+                let line = line.trim().trim_start_matches('-');
+                let (name, value) = line.split_once(['=', ':', ' ']).unwrap_or((line, ""));
+                if name.is_empty() || name.starts_with('#') || matches!(name.trim(), "config" | "K") {
+                    continue;
+                }
+                let dashes = if name.trim().len() == 1 { "-" } else { "--" };
+                more.push(Val::known(format!("{dashes}{}", name.trim())));
+                if !value.trim().is_empty() {
+                    more.push(content.map(value.trim().trim_matches('"')));
                 }
             }
+            if !content.is_known() || content.text.is_empty() {
+                self.ask("exfil.unknown", "What curl would send is in a file of settings that cannot be read here. Write the options out.");
+            } else if !more.is_empty() {
+                more.extend(o.operands.iter().cloned());
+                self.curl(&more, &Val::default());
+            }
+        }
+        for file in o.values(&["--netrc-file"]) {
+            self.read_file(&file);
+        }
+        if o.has(&["--netrc", "-n", "--netrc-optional"]) && !own {
+            self.ask("secret.use", "The command uses the operator's stored credentials.");
         }
         let mut sent = Taint::NONE;
         for data in o.values(&[
@@ -129,7 +153,7 @@ impl Machine<'_> {
                 self.write_file(&file, true);
             }
         }
-        if urls.iter().any(|u| u.text.starts_with("file:")) {
+        if urls.iter().any(|u| u.text.get(..5).is_some_and(|s| s.eq_ignore_ascii_case("file:"))) {
             return Val::unknown(Taint::FILE);
         }
         // What the operator's own server answers is no more trusted when it is run.
@@ -177,6 +201,9 @@ impl Machine<'_> {
             "--referer",
             "--ca-certificate",
             "--use-askpass",
+            "--config",
+            "--certificate",
+            "--private-key",
         ];
         let o = Options::split(args, &valued, false);
         let urls = o.operands.clone();
@@ -202,6 +229,9 @@ impl Machine<'_> {
             "--referer",
         ]) {
             sent = sent.with(data.taint);
+        }
+        for file in o.values(&["--config", "--certificate", "--private-key"]) {
+            self.read_file(&file);
         }
         for line in o.values(&["-e", "--execute", "--use-askpass"]) {
             if line.text.contains("askpass") {

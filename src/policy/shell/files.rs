@@ -155,7 +155,7 @@ impl Machine<'_> {
         Val::default()
     }
 
-    pub(super) fn copies(&mut self, base: &str, args: &[Val]) -> Val {
+    pub(super) fn copies(&mut self, base: &str, args: &[Val], stdin: &Val) -> Val {
         let o = Options::split(
             args,
             &["-t", "--target-directory", "-S", "--suffix", "-m", "-o", "-g", "--mode", "--owner", "--group"],
@@ -209,6 +209,10 @@ impl Machine<'_> {
                 }
                 continue;
             }
+            if matches!(from.text.as_str(), "/dev/stdin" | "/dev/fd/0") {
+                let input = stdin.clone();
+                self.receives(vec![target.clone()], &input);
+            }
             let sources = self.meanings(from);
             if base == "mv" {
                 self.guard_binary(from);
@@ -253,9 +257,27 @@ impl Machine<'_> {
             }
         }
         if o.has(&["-r", "-R", "-a", "--recursive", "--archive"]) {
+            self.lands_in(&to);
             self.gathers(&ops, args);
         }
         Val::default()
+    }
+
+    /// Whatever its names are, it is put into this directory.
+    pub(super) fn lands_in(&mut self, dir: &Val) {
+        for path in self.meanings(dir) {
+            let inner = path.join("x");
+            if self.scope.home.starts_with(&path) {
+                self.ask(
+                    "persist.copy",
+                    "Files whose names nobody has looked at would land in the operator's home.",
+                );
+            } else if let Some(what) = paths::protected(&inner, self.scope)
+                && !path.starts_with("/dev")
+            {
+                self.find(protected_denied(&inner, what));
+            }
+        }
     }
 
     /// Directories that are taken as a whole: they must not hold secrets.
@@ -306,8 +328,15 @@ impl Machine<'_> {
         }
     }
 
-    pub(super) fn dd(&mut self, args: &[Val]) -> Val {
+    pub(super) fn dd(&mut self, args: &[Val], stdin: &Val) -> Val {
         let mut taint = Taint::NONE;
+        if !args.iter().any(|a| a.text.starts_with("if=")) {
+            taint = stdin.taint;
+            self.receives(
+                args.iter().filter_map(|a| a.text.strip_prefix("of=")).map(Val::known).collect(),
+                stdin,
+            );
+        }
         for a in args {
             if let Some(file) = a.text.strip_prefix("if=") {
                 taint = taint.with(self.read_file(&a.map(file)).taint);
@@ -316,6 +345,17 @@ impl Machine<'_> {
             }
         }
         Val::unknown(taint)
+    }
+
+    /// Files that get what comes in.
+    pub(super) fn receives(&mut self, files: Vec<Val>, stdin: &Val) {
+        for file in files {
+            for path in self.meanings(&file) {
+                if self.state.files.len() < super::limits::FILES {
+                    self.state.files.insert(path, stdin.clone());
+                }
+            }
+        }
     }
 
     pub(super) fn mode(&mut self, base: &str, args: &[Val]) -> Val {

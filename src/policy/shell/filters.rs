@@ -90,6 +90,17 @@ impl Machine<'_> {
         if scripts.is_empty() && !o.has(&["-f", "--file"]) && !files.is_empty() {
             scripts.push(files.remove(0));
         }
+        for file in o.values(&["-f", "--file"]) {
+            let script = if matches!(file.text.as_str(), "-" | "/dev/stdin") {
+                stdin.clone()
+            } else {
+                self.content(&file)
+            };
+            if script.taint.any(Taint::NET) {
+                self.deny("run.fetched", "The command runs what another machine answers.");
+            }
+            scripts.push(script);
+        }
         let in_place = o.given.iter().any(|(n, _)| n.starts_with("-i") || n == "--in-place" || n == "-i");
         for script in &scripts {
             if self.sed_script(&script.text.clone()) && stdin.taint.any(Taint::NET) {
@@ -120,16 +131,7 @@ impl Machine<'_> {
     /// Says whether a line of the input may run.
     pub(super) fn sed_script(&mut self, script: &str) -> bool {
         let mut runs = false;
-        for part in script.split([';', '\n']) {
-            let part = part.trim_start_matches(|c: char| {
-                c.is_ascii_digit() || matches!(c, ',' | '$' | '~' | '+' | '!' | '{' | ' ')
-            });
-            let part = match part.strip_prefix('/') {
-                Some(rest) => {
-                    rest.split_once('/').map_or("", |(_, r)| r).trim_start_matches([' ', '!', 'I', 'M', '{'])
-                }
-                None => part,
-            };
+        for part in sed_commands(script) {
             let mut chars = part.chars();
             match chars.next() {
                 Some('r' | 'R') => {
@@ -145,26 +147,121 @@ impl Machine<'_> {
                     self.program(chars.as_str().trim(), &Val::default());
                 }
                 Some('s') => {
-                    let mut rest = chars;
-                    let Some(sep) = rest.next() else { continue };
-                    let fields: Vec<&str> = rest.as_str().split(sep).collect();
-                    if let [_, to, flags, ..] = fields.as_slice() {
-                        let flags_only = flags.split(' ').next().unwrap_or_default();
-                        if flags_only.contains('e') {
-                            runs = true;
-                            self.program(&to.replace('&', ""), &Val::default());
-                        }
-                        if let Some((_, file)) = flags.split_once("w ") {
-                            let file = Val::known(file.trim());
-                            self.write_file(&file, true);
-                        }
+                    let Some((to, flags)) = sed_substitution(chars.as_str()) else { continue };
+                    let flags_only = flags.split(' ').next().unwrap_or_default();
+                    if flags_only.contains('e') {
+                        runs = true;
+                        self.program(&to.replace('&', ""), &Val::default());
+                    }
+                    if let Some((_, file)) = flags.split_once("w ") {
+                        let file = Val::known(file.trim());
+                        self.write_file(&file, true);
                     }
                 }
                 _ => {}
             }
         }
+        // What a substitution made may be run by a lone `e` after it.
+        if runs && script.contains('s') {
+            let made: Vec<String> = sed_commands(script)
+                .iter()
+                .filter_map(|p| sed_substitution(p.strip_prefix('s')?))
+                .map(|(to, _)| to)
+                .collect();
+            for to in made.iter().take(16) {
+                self.program(&to.replace('&', ""), &Val::default());
+            }
+        }
         runs
     }
+}
+
+/// The commands of a script without their addresses. Addresses may hold any separator, escaped or in brackets.
+fn sed_commands(script: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut rest = script;
+    while !rest.is_empty() && out.len() < 256 {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ';' | '{' | '}'));
+        loop {
+            let before = rest.len();
+            rest = rest.trim_start_matches(|c: char| {
+                c.is_ascii_digit() || matches!(c, ',' | '$' | '~' | '+' | '!' | '{' | ' ')
+            });
+            let separator = match rest.strip_prefix('\\') {
+                Some(custom) => custom.chars().next(),
+                None => rest.starts_with('/').then_some('/'),
+            };
+            if let Some(separator) = separator {
+                let start = if rest.starts_with('/') { 1 } else { 1 + separator.len_utf8() };
+                let body = rest.get(start..).unwrap_or_default();
+                let Some(end) = unescaped(body, separator) else { return out };
+                rest =
+                    body.get(end + separator.len_utf8()..).unwrap_or_default().trim_start_matches(['I', 'M']);
+            }
+            if rest.len() == before {
+                break;
+            }
+        }
+        // File names and commands go on to the end of the line, a substitution over its own separators.
+        let end = match rest.chars().next() {
+            Some('r' | 'R' | 'w' | 'W' | 'e' | 'a' | 'i' | 'c') => rest.find('\n').unwrap_or(rest.len()),
+            Some(kind @ ('s' | 'y')) => {
+                let body = &rest[kind.len_utf8()..];
+                let separator = body.chars().next().unwrap_or('/');
+                let mut at = kind.len_utf8() + separator.len_utf8();
+                for _ in 0..2 {
+                    match rest.get(at..).and_then(|r| unescaped(r, separator)) {
+                        Some(next) => at += next + separator.len_utf8(),
+                        None => at = rest.len(),
+                    }
+                }
+                let flags = rest.get(at..).unwrap_or_default();
+                let stop = if flags.contains('w') { flags.find('\n') } else { flags.find([';', '\n', '}']) };
+                at.min(rest.len()) + stop.unwrap_or(flags.len())
+            }
+            _ => rest.find([';', '\n', '}']).unwrap_or(rest.len()),
+        };
+        let (command, after) = rest.split_at(end.min(rest.len()));
+        if !command.is_empty() {
+            out.push(command.to_owned());
+        }
+        rest = after;
+    }
+    out
+}
+
+/// Where `separator` stands that is neither escaped nor in brackets.
+fn unescaped(text: &str, separator: char) -> Option<usize> {
+    let (mut escaped, mut bracket) = (false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => bracket = true,
+            ']' => bracket = false,
+            _ if c == separator && !bracket => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Replacement and flags of what follows the `s` of a substitution.
+fn sed_substitution(text: &str) -> Option<(String, String)> {
+    let separator = text.chars().next()?;
+    let body = text.get(separator.len_utf8()..)?;
+    let from = unescaped(body, separator)?;
+    let body = body.get(from + separator.len_utf8()..)?;
+    // Brackets mean nothing in a replacement.
+    let mut escaped = false;
+    let to = body.char_indices().find(|(_, c)| {
+        let ends = *c == separator && !escaped;
+        escaped = *c == '\\' && !escaped;
+        ends
+    });
+    let to = to.map_or(body.len(), |(at, _)| at);
+    let flags = body.get(to + separator.len_utf8()..).unwrap_or_default();
+    Some((body[..to].replace(&format!("\\{separator}"), &separator.to_string()), flags.to_owned()))
 }
 
 pub(super) fn unbase64(text: &str) -> Option<String> {

@@ -84,7 +84,15 @@ impl Machine<'_> {
     }
 
     pub(super) fn git_command(&mut self, sub: &str, args: &[Val], stdin: &Val) -> Val {
-        let has = |names: &[&str]| args.iter().any(|a| names.contains(&a.text.as_str()));
+        // Git takes the start of a long option for the whole of it.
+        let has = |names: &[&str]| {
+            args.iter().any(|a| {
+                let text = a.text.split('=').next().unwrap_or_default();
+                names
+                    .iter()
+                    .any(|n| *n == text || n.starts_with("--") && text.len() > 4 && n.starts_with(text))
+            })
+        };
         let cluster = |letter: char| {
             args.iter().any(|a| {
                 a.text.starts_with('-')
@@ -105,7 +113,25 @@ impl Machine<'_> {
                     || p.text.starts_with(":!")
             })
         };
-        self.reaches |= matches!(sub, "push" | "fetch" | "pull" | "clone" | "ls-remote" | "send-email");
+        if matches!(
+            sub,
+            "commit" | "tag" | "branch" | "checkout" | "switch" | "notes" | "config" | "update-ref" | "stash"
+        ) && args.iter().any(|a| a.taint.any(Taint::SECRET.with(Taint::ENV)))
+        {
+            self.ask("exfil.git", "The command puts a credential into the repository.");
+        }
+        for file in Options::split(args, &["-F", "--file"], false).values(&["-F", "--file"]) {
+            if matches!(sub, "tag" | "notes" | "merge") {
+                self.read_file(&file);
+            }
+        }
+        self.reaches |= matches!(
+            sub,
+            "push" | "fetch" | "pull" | "clone" | "ls-remote" | "send-email" | "lfs" | "svn" | "p4"
+        ) || matches!(
+            (sub, first.as_str()),
+            ("remote", "update" | "show" | "prune") | ("submodule", "update" | "add" | "sync")
+        ) || sub == "archive" && args.iter().any(|a| a.text.starts_with("--remote"));
         match sub {
             "reset" if has(&["--hard", "--merge", "--keep"]) => {
                 self.ask(
@@ -133,6 +159,8 @@ impl Machine<'_> {
                     || targets.len() > 8;
                 if (!staged_only && !targets.is_empty() && everything)
                     || has(&["-f", "--force", "--discard-changes"])
+                    || sub == "checkout" && cluster('B')
+                    || sub == "switch" && (cluster('C') || has(&["--force-create"]))
                 {
                     self.ask("destroy.git", format!("git {sub} would throw uncommitted work away. Use git stash, or name the one file."));
                 }
@@ -146,11 +174,17 @@ impl Machine<'_> {
             "stash" if matches!(first.as_str(), "drop" | "clear") => {
                 self.ask("destroy.git", "The command deletes stashed work.")
             }
-            "branch" if cluster('D') || has(&["--force"]) && (cluster('d') || has(&["--delete"])) => self
-                .ask(
+            "branch"
+                if cluster('D')
+                    || cluster('M')
+                    || cluster('C')
+                    || (cluster('f') || has(&["--force"])) && !words.is_empty() =>
+            {
+                self.ask(
                     "destroy.git",
-                    "The command deletes a branch that may not be merged. Use git branch -d.",
-                ),
+                    "The command deletes or moves a branch whose work may not be merged. Use git branch -d.",
+                )
+            }
             "tag" if cluster('d') || has(&["--delete"]) => {
                 self.ask("destroy.git", "The command deletes a tag.")
             }
@@ -162,7 +196,11 @@ impl Machine<'_> {
                 self.ask("destroy.git", "The command deletes what could bring work back.")
             }
             "prune" | "filter-branch" | "filter-repo" | "update-ref" | "replace" | "fast-import" => {
-                if sub != "update-ref" || has(&["-d", "--stdin"]) || cluster('d') {
+                if sub != "update-ref"
+                    || has(&["-d", "--stdin"])
+                    || cluster('d')
+                    || first.starts_with("refs/heads/")
+                {
                     self.ask(
                         "destroy.git",
                         format!("git {sub} rewrites or deletes history. A person has to agree."),
@@ -175,6 +213,18 @@ impl Machine<'_> {
                         self.text(&line, &[], &Val::default());
                     }
                 }
+            }
+            "read-tree" if has(&["--reset"]) || cluster('u') => {
+                self.ask("destroy.git", "The command throws uncommitted work away.")
+            }
+            "checkout-index" if cluster('f') || has(&["--force"]) => {
+                self.ask("destroy.git", "The command throws uncommitted work away.")
+            }
+            "lfs" if matches!(first.as_str(), "prune" | "migrate") => {
+                self.ask("destroy.git", "The command deletes or rewrites large files of the history.")
+            }
+            "init" | "clone" if has(&["--template"]) => {
+                self.ask("run.gitconfig", "The repository would get hooks from another place.");
             }
             "worktree" if first == "remove" && (has(&["--force"]) || cluster('f')) => {
                 self.ask("destroy.git", "The command deletes a work tree with what is in it.")
@@ -193,6 +243,7 @@ impl Machine<'_> {
             "rm" => {
                 for w in &words {
                     let t = (*w).clone();
+                    self.git_path(w, false);
                     if !has(&["--cached"])
                         && (wide(std::slice::from_ref(&t)))
                         && (cluster('r') || cluster('f'))
@@ -226,11 +277,46 @@ impl Machine<'_> {
                 let at = args.iter().position(|a| a.text == "run").map_or(args.len(), |i| i + 1);
                 return self.run(&args[at..], stdin);
             }
-            "rebase" | "am" | "difftool" | "mergetool" | "grep" | "send-email" | "archive" | "bundle"
+            "apply" | "am"
+                if !has(&[
+                    "--stat",
+                    "--numstat",
+                    "--summary",
+                    "--check",
+                    "--abort",
+                    "--continue",
+                    "--skip",
+                    "--quit",
+                ]) =>
+            {
+                let dirs = Options::split(args, &["--directory"], false).values(&["--directory"]);
+                let dir = dirs.first().cloned().unwrap_or_else(|| Val::known("."));
+                let mut texts: Vec<Val> = Vec::new();
+                for file in words.iter().filter(|w| w.text != "-") {
+                    texts.push(self.content(file));
+                }
+                if texts.is_empty() {
+                    texts.push(stdin.clone());
+                }
+                for text in texts {
+                    self.within(&dir, |m| m.patched(&text));
+                }
+            }
+            "rebase" | "difftool" | "mergetool" | "grep" | "send-email" | "archive" | "bundle"
             | "request-pull" | "instaweb" | "daemon" | "http-push" => {
                 let o = Options::split(
                     args,
-                    &["-x", "--exec", "-O", "--open-files-in-pager", "-e", "-f", "--upload-pack", "--remote"],
+                    &[
+                        "-x",
+                        "--exec",
+                        "--extcmd",
+                        "-O",
+                        "--open-files-in-pager",
+                        "-e",
+                        "-f",
+                        "--upload-pack",
+                        "--remote",
+                    ],
                     false,
                 );
                 for line in o.values(&["-x", "--exec", "--extcmd"]) {
@@ -242,6 +328,9 @@ impl Machine<'_> {
                     for start in ["--open-files-in-pager=", "--extcmd=", "--exec=", "-O"] {
                         if let Some(line) = a.text.strip_prefix(start).filter(|l| !l.is_empty()) {
                             let line = line.to_owned();
+                            if !matches!(line.as_str(), "less" | "more" | "cat" | "vim" | "vi") {
+                                self.ask("run.gitconfig", "Git would run another program.");
+                            }
                             self.program(&line, &Val::default());
                         }
                     }
@@ -273,6 +362,7 @@ impl Machine<'_> {
                     &[
                         "-u",
                         "--upload-pack",
+                        "--exec",
                         "-c",
                         "--config",
                         "-b",
@@ -286,7 +376,7 @@ impl Machine<'_> {
                     ],
                     false,
                 );
-                for line in o.values(&["-u", "--upload-pack"]) {
+                for line in o.values(&["-u", "--upload-pack", "--exec"]) {
                     self.text(&line, &[], &Val::default());
                 }
                 for c in o.values(&["-c", "--config"]) {
@@ -352,6 +442,14 @@ impl Machine<'_> {
                 if sub == "mv" {
                     for w in &words {
                         self.git_path(w, true);
+                        self.git_path(w, false);
+                    }
+                    if let [from @ .., to] = words.as_slice() {
+                        for w in from {
+                            let name = w.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+                            let into = to.map(format!("{}/{name}", to.text.trim_end_matches('/')));
+                            self.write_file(&into, false);
+                        }
                     }
                 }
                 if sub == "commit" {
@@ -417,6 +515,16 @@ impl Machine<'_> {
         let short = |l: char| {
             args.iter().any(|a| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains(l))
         };
+        for (i, a) in args.iter().enumerate() {
+            if matches!(a.text.as_str(), "--receive-pack" | "--exec")
+                && let Some(line) = args.get(i + 1).cloned()
+            {
+                self.program(&line.text, &Val::default());
+            }
+        }
+        if args.iter().any(|a| a.taint.any(Taint::SECRET.with(Taint::ENV).with(Taint::FILE))) {
+            self.deny("exfil.git", "A name that is pushed carries data of this machine.");
+        }
         if has(&["--force", "--mirror", "--delete", "--prune", "--force-if-includes"])
             || short('f')
             || short('d')

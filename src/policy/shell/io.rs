@@ -1,6 +1,7 @@
 //! Redirections and files.
 
 use super::eval::Machine;
+use super::limits;
 use super::value::{HOLE, Taint, Val};
 use crate::policy::world::Kind;
 use crate::policy::{Scope, paths, web};
@@ -130,6 +131,9 @@ impl Machine<'_> {
         ) {
             return out;
         }
+        if out.taint.any(Taint::ENV) && target.text != "/dev/null" {
+            self.ask("secret.env", "The command writes credentials of the environment into a file. Name the one harmless variable you need.");
+        }
         for path in self.meanings(target) {
             let mut all = if io.appends {
                 self.state.files.get(&path).cloned().unwrap_or_default()
@@ -137,9 +141,11 @@ impl Machine<'_> {
                 Val::default()
             };
             all.push(&out);
-            if self.state.files.len() < 256 {
-                self.state.files.insert(path, all);
+            if self.state.files.len() >= limits::FILES && !self.state.files.contains_key(&path) {
+                self.bound("a command that writes too many files");
+                break;
             }
+            self.state.files.insert(path, all);
         }
         Val::default()
     }

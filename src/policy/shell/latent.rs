@@ -106,7 +106,26 @@ impl Machine<'_> {
             "git" | "gh" | "hg" | "svn" => {
                 args.iter().take(3).any(|a| matches!(a.text.as_str(), "clone" | "checkout"))
                     && args.iter().any(|a| a.text.contains("://") || a.text.contains('@'))
+                    || base == "gh"
+                        && matches!(
+                            args.iter().map(|a| a.text.as_str()).collect::<Vec<_>>().as_slice(),
+                            ["release" | "run", "download", ..] | ["repo", "clone", ..]
+                        )
+                    || base == "git" && args.first().is_some_and(|a| a.text == "pull") && args.len() > 2
             }
+            "scp" | "rsync" | "sftp" => args.iter().any(|a| {
+                let head = a.text.split('/').next().unwrap_or_default();
+                !a.text.starts_with('-') && head.contains(':') && !a.text.starts_with('/')
+            }),
+            "curl" => args
+                .iter()
+                .any(|a| a.text.starts_with('-') && !a.text.starts_with("--") && a.text.contains('J')),
+            "wget" => args.iter().any(|a| {
+                matches!(
+                    a.text.as_str(),
+                    "-i" | "--input-file" | "-r" | "-m" | "--mirror" | "--content-disposition"
+                ) || a.text == "-qi"
+            }),
             _ => false,
         };
         self.state.unpacked |= fetched;

@@ -18,5 +18,14 @@ pub const FIELDS: usize = 512;
 pub const ALTERNATIVES: usize = 8;
 /// Times that one simple command is judged for different values of its variables.
 pub const CHOICES: usize = 24;
-/// Rounds of a loop that are evaluated.
+/// Rounds of a loop that are evaluated whatever they are for; of the rest only those for what is no number and no
+/// ordinary file of the project.
 pub const ROUNDS: usize = 32;
+/// Rounds of a loop, or values of one `printf`, that are evaluated at most.
+pub const ROUNDS_MAX: usize = 1_024;
+/// Files that a command writes and whose content is known.
+pub const FILES: usize = 256;
+/// Literals of a program in another language that are looked at.
+pub const LITERALS: usize = 4_096;
+/// Words among which the start of another command is looked for.
+pub const SUFFIXES: usize = 64;

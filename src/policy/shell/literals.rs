@@ -2,6 +2,7 @@
 
 use super::code::Language;
 use super::expand::secret_variable;
+use super::limits;
 use super::word::ansi_c;
 
 /// Whether a program prints the environment.
@@ -77,7 +78,7 @@ pub(super) fn literals(code: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut i = 0;
     let mut gap_from: Option<usize> = None;
-    while i < chars.len() && out.len() < 512 {
+    while i < chars.len() && out.len() < limits::LITERALS {
         let quote = chars[i];
         if !matches!(quote, '\'' | '"' | '`') {
             i += 1;

@@ -11,8 +11,10 @@
 //! | `run`, `scripts`, `builtins`, `filters` | which program runs, wrappers, shells, interpreters, builtins |
 //! | `carry`, `find`, `remote`, `packages` | programs that run a command in a form of their own |
 //! | `rules`, `files`, `search`, `admin`, `data` | what single programs may do |
+//! | `editors` | editors and pagers with commands of their own; patches |
 //! | `latent` | text in quotes that is evaluated all the same |
 //! | `git`, `git_config`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
+//! | `reach` | which programs talk to another machine, and with whose account |
 //! | `code`, `literals` | programs in other languages on the command line |
 
 mod admin;
@@ -20,6 +22,7 @@ mod builtins;
 mod carry;
 mod code;
 mod data;
+mod editors;
 mod environ;
 mod eval;
 mod expand;
@@ -37,6 +40,7 @@ mod net;
 mod options;
 mod packages;
 pub mod parse;
+mod reach;
 mod remote;
 mod rules;
 mod run;
@@ -64,6 +68,8 @@ pub struct Seen {
     pub reaches: bool,
     /// Whether it prints what comes from another machine.
     pub prints_outside: bool,
+    /// What the operator has an account at and the command uses it, e.g. `a database`.
+    pub account: Option<&'static str>,
 }
 
 /// What may be said about running `command` with bash. Time and memory are bounded by [`limits`].
@@ -81,7 +87,7 @@ pub fn look(command: &str, scope: &Scope, world: &dyn World) -> Seen {
                 limits::PROGRAM
             ),
         );
-        return Seen { decision: denied, reaches: true, prints_outside: true };
+        return Seen { decision: denied, reaches: true, prints_outside: true, account: None };
     }
     let mut machine = eval::Machine::new(scope, world);
     let plain = command.replace("\r\n", "\n");
@@ -97,5 +103,6 @@ pub fn look(command: &str, scope: &Scope, world: &dyn World) -> Seen {
         decision: allowed.or(machine.found),
         reaches: machine.reaches,
         prints_outside: out.taint.any(Taint::NET),
+        account: machine.account,
     }
 }

@@ -4,6 +4,34 @@ use super::eval::Machine;
 use super::value::{HOLE, Taint, Val};
 use crate::policy::web::{self, Fetcher};
 
+/// Files that build tools, test runners and shells run because of their name.
+const RUN_BY_TOOLS: &[&str] = &[
+    "conftest.py",
+    "setup.py",
+    "noxfile.py",
+    "tox.ini",
+    "build.rs",
+    "package.json",
+    "makefile",
+    "gnumakefile",
+    "justfile",
+    "rakefile",
+    "gemfile",
+    "build.gradle",
+    "build.gradle.kts",
+    "cmakelists.txt",
+    "jenkinsfile",
+    "dockerfile",
+    "gulpfile.js",
+    "gruntfile.js",
+    "webpack.config.js",
+    "vite.config.js",
+    "vite.config.ts",
+    "jest.config.js",
+    "sitecustomize.py",
+    "usercustomize.py",
+];
+
 impl Machine<'_> {
     /// The network rules; `None` when `base` is no network program.
     pub(super) fn network(&mut self, base: &str, args: &[Val], stdin: &Val) -> Option<Val> {
@@ -11,6 +39,17 @@ impl Machine<'_> {
             "curl" | "curlie" => Some(self.curl(args, stdin)),
             "wget" | "wget2" => Some(self.wget(args)),
             "http" | "https" | "xh" | "httpie" => Some(self.httpie(args, stdin)),
+            "aria2c" | "axel" if args.iter().any(|a| a.text.contains("://")) => {
+                self.state.unpacked = true;
+                for a in args {
+                    self.address(a);
+                    let name = a.text.rsplit('/').next().unwrap_or_default();
+                    if a.text.contains("://") && !name.is_empty() {
+                        self.receives(vec![a.map(name)], &Val::unknown(Taint::NET));
+                    }
+                }
+                Some(Val::unknown(Taint::NET))
+            }
             "aria2c" | "axel" | "lynx" | "w3m" | "links" | "elinks" | "httrack" => {
                 for a in args {
                     self.address(a);
@@ -198,8 +237,8 @@ impl Machine<'_> {
             self.deny("exfil.address", "The address carries data of this machine.");
         }
         let text = a.text.as_str();
-        if text.starts_with("file:") {
-            let file = a.map(text.trim_start_matches("file://"));
+        if text.get(..5).is_some_and(|s| s.eq_ignore_ascii_case("file:")) {
+            let file = a.map(text[5..].trim_start_matches("//"));
             self.read_file(&file);
             return;
         }
@@ -248,8 +287,20 @@ impl Machine<'_> {
                 None => file,
             };
             self.write_file(&file, true);
+            if dir.first().is_some() {
+                self.lands_in(&dir[0]);
+            }
             for path in self.meanings(&file) {
-                self.state.files.insert(path, Val::unknown(Taint::NET));
+                let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+                if RUN_BY_TOOLS.contains(&name.as_str()) {
+                    self.ask("run.fetched", "A tool runs a file of this name by itself. Fetch it under another name and look at it first.");
+                }
+                if self.state.files.len() < super::limits::FILES {
+                    self.state.files.insert(path, Val::unknown(Taint::NET));
+                } else {
+                    self.bound("a command that writes too many files");
+                    break;
+                }
             }
         }
     }

@@ -116,6 +116,13 @@ impl Machine<'_> {
                 }
             }
         }
+        if files.is_empty() {
+            let dirs = o.values(&["-C", "--directory"]);
+            let dir = dirs.last().cloned().unwrap_or_else(|| Val::known("."));
+            self.within(&dir, |m| {
+                m.own_recipes(&["GNUmakefile", "makefile", "Makefile"], &goals);
+            });
+        }
         for file in files {
             if file.text == "-" || file.text == "/dev/stdin" {
                 self.tainted(stdin);
@@ -137,6 +144,31 @@ impl Machine<'_> {
     pub(super) fn tainted(&mut self, v: &Val) {
         if v.taint.any(Taint::NET) {
             self.deny("run.fetched", "The command runs what another machine answers.");
+        }
+    }
+
+    /// The recipes of the goals in a file of the directory, judged as a script of the project is.
+    pub(super) fn own_recipes(&mut self, names: &[&str], goals: &[String]) {
+        for name in names {
+            let file = Val::known(*name);
+            let found = self
+                .meanings(&file)
+                .iter()
+                .find_map(|p| (self.world.kind(p) == Kind::File).then(|| self.world.read(p)).flatten());
+            let Some(text) = found else { continue };
+            let lenient = std::mem::replace(&mut self.lenient, true);
+            let before = self.found.clone();
+            // Other tools indent by blanks.
+            let text = text.lines().map(|l| match l.strip_prefix("    ") {
+                Some(recipe) => format!("\t{}\n", recipe.trim_start()),
+                None => format!("{l}\n"),
+            });
+            self.makefile(&text.collect::<String>(), goals);
+            if matches!(self.found.rule, "shell.syntax" | "shell.bound" | "run.unknown") {
+                self.found = before;
+            }
+            self.lenient = lenient;
+            return;
         }
     }
 
@@ -216,7 +248,11 @@ impl Machine<'_> {
             );
         }
         if let Some(shell) = o.values(&["--script-shell"]).first() {
+            self.ask("run.unknown", "The scripts would run in another program than the shell.");
             self.run(std::slice::from_ref(shell), stdin);
+        }
+        for line in o.values(&["-c", "--call"]) {
+            self.text(&line, &[], stdin);
         }
         if base == "bun"
             && let Some(at) =
@@ -253,7 +289,18 @@ impl Machine<'_> {
                     self.ask("secret.read", "The listing can hold tokens.");
                 }
             }
+            "explore" => {
+                if let Some(at) = args.iter().position(|a| a.text == "--") {
+                    return self.run(&args[at + 1..], stdin);
+                }
+            }
+            "env" => return Val::unknown(Taint::ENV),
             "install" | "i" | "add" | "ci" | "update" | "link" => {
+                if o.operands.len() == 1 && !args.iter().any(|a| a.text == "--ignore-scripts") {
+                    for name in ["install", "prepare"] {
+                        self.package_script(Some(name));
+                    }
+                }
                 for spec in &o.operands[1..] {
                     self.package_source(spec);
                 }
@@ -274,6 +321,9 @@ impl Machine<'_> {
                 } else {
                     Some(if sub == "t" { "test" } else { sub }.to_owned())
                 };
+                if script.as_deref() == Some("env") {
+                    return Val::unknown(Taint::ENV);
+                }
                 self.package_script(script.as_deref());
             }
             _ if matches!(base, "yarn" | "pnpm" | "bun") => {

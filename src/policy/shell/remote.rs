@@ -31,11 +31,29 @@ impl Machine<'_> {
         if o.has(&["-R", "-D", "-w"]) {
             self.ask("net.tunnel", "The command opens a tunnel into this machine. A person has to agree.");
         }
-        for file in o.values(&["-F", "-E"]) {
-            self.read_file(&file);
-        }
         if stdin.taint.any(Taint::LOCAL) {
             self.deny("exfil.ssh", "The command sends data of this machine to another one.");
+        }
+        if o.operands.first().is_some_and(|host| host.taint.any(Taint::LOCAL)) {
+            self.deny("exfil.ssh", "The address carries data of this machine.");
+        }
+        if stdin.taint.any(Taint::NET) {
+            self.ask("run.fetched", "Another machine would be given what a third one answers.");
+        }
+        for file in o.values(&["-E"]) {
+            self.write_file(&file, false);
+        }
+        for file in o.values(&["-F"]) {
+            let settings = self.content(&file);
+            for line in settings.text.lines().take(1_000) {
+                let (name, value) = line.trim().split_once([' ', '=']).unwrap_or_default();
+                if matches!(
+                    name.to_lowercase().as_str(),
+                    "proxycommand" | "localcommand" | "knownhostscommand"
+                ) {
+                    self.program(value, &Val::default());
+                }
+            }
         }
         let rest = o.operands.get(1..).unwrap_or_default();
         if !rest.is_empty() {
@@ -71,6 +89,14 @@ impl Machine<'_> {
                 );
                 rest.drain(..(1 + usize::from(valued)).min(rest.len()));
             }
+            if rest.first().is_some_and(|a| a.text == "config") {
+                return Val::unknown(Taint::ENV);
+            }
+            if rest.first().is_some_and(|a| a.text == "rm")
+                && rest.iter().any(|a| a.text.starts_with('-') && a.text.contains('v'))
+            {
+                self.ask("destroy.container", "The command deletes containers and the volumes they hold.");
+            }
             if rest.first().is_some_and(|a| a.text == "down")
                 && rest.iter().any(|a| matches!(a.text.as_str(), "-v" | "--volumes" | "-vt"))
             {
@@ -85,9 +111,7 @@ impl Machine<'_> {
             "container" | "image" | "volume" | "system" | "network" | "builder" | "buildx"
         ) {
             let inner = more.first().map(|a| a.text.clone()).unwrap_or_default();
-            if matches!(inner.as_str(), "prune" | "rm" | "remove")
-                && matches!(sub.as_str(), "volume" | "system")
-            {
+            if matches!(inner.as_str(), "prune" | "rm" | "remove" | "reset") {
                 self.ask("destroy.container", "The command deletes containers' data. A person has to agree.");
             }
             if sub == "container" && !more.is_empty() {
@@ -190,6 +214,22 @@ impl Machine<'_> {
                 }
                 Val::default()
             }
+            "rm" | "rmi"
+                if more.iter().any(|a| !a.is_known())
+                    || more.iter().any(|a| a.text.starts_with('-') && a.text.contains('v')) =>
+            {
+                self.ask(
+                    "destroy.container",
+                    "The command deletes containers or images that it does not name.",
+                );
+                Val::default()
+            }
+            "stack" | "swarm" | "service" | "secret" | "config"
+                if more.first().is_some_and(|a| matches!(a.text.as_str(), "rm" | "remove" | "leave")) =>
+            {
+                self.ask("destroy.container", "The command deletes running services. A person has to agree.");
+                Val::default()
+            }
             "push" => {
                 self.ask("publish.image", "The command publishes an image. A person has to agree.");
                 Val::default()
@@ -213,7 +253,63 @@ impl Machine<'_> {
     }
 
     pub(super) fn cluster(&mut self, base: &str, args: &[Val], stdin: &Val) -> Val {
-        let words: Vec<&str> = args.iter().map(|a| a.text.as_str()).filter(|a| !a.starts_with('-')).collect();
+        let o = Options::split(
+            args,
+            &[
+                "-n",
+                "--namespace",
+                "--context",
+                "--kubeconfig",
+                "--cluster",
+                "--user",
+                "-s",
+                "--server",
+                "--token",
+                "--as",
+                "-c",
+                "--container",
+                "-o",
+                "--output",
+                "-l",
+                "--selector",
+                "-f",
+                "--filename",
+                "--field-selector",
+                "--request-timeout",
+                "-v",
+                "--certificate-authority",
+                "--client-key",
+                "--client-certificate",
+                "-k",
+                "--kustomize",
+                "--from-env-file",
+                "--from-file",
+                "--replicas",
+                "-p",
+                "--patch",
+                "--type",
+            ],
+            false,
+        );
+        let words: Vec<&str> = o.operands.iter().map(|a| a.text.as_str()).collect();
+        for a in args {
+            for start in ["--from-env-file=", "--from-file=", "--filename=", "-f="] {
+                if let Some(file) = a.text.strip_prefix(start) {
+                    let file = file.rsplit('=').next().unwrap_or_default();
+                    self.read_file(&a.map(file));
+                }
+            }
+        }
+        for file in o.values(&["--from-env-file", "--from-file", "-f", "--filename"]) {
+            if file.text == "-" && stdin.taint.any(Taint::NET) || file.text.contains("://") {
+                self.ask(
+                    "run.fetched",
+                    "The cluster would run what another machine answers. Look at it first.",
+                );
+            } else {
+                self.read_file(&file);
+            }
+        }
         let has = |w: &str| args.iter().any(|a| a.text == w);
         if has("view") && has("--raw")
             || words.first() == Some(&"config")
@@ -222,7 +318,10 @@ impl Machine<'_> {
         {
             self.deny("secret.read", "The command prints the cluster's credentials.");
         }
-        let secrets = matches!(words.as_slice(), ["get" | "describe", "secret" | "secrets", ..])
+        let kinds = words.get(1).copied().unwrap_or_default();
+        let secrets = matches!(words.first(), Some(&"get" | &"describe"))
+            && kinds.split(',').any(|k| matches!(k.split('.').next(), Some("secret" | "secrets")))
+            || args.iter().any(|a| a.text.contains("/secrets"))
             || words.iter().any(|w| w.starts_with("secret/") || w.starts_with("secrets/"))
                 && words.first() == Some(&"get");
         if secrets
@@ -236,10 +335,19 @@ impl Machine<'_> {
             self.deny("secret.read", "The command prints the cluster's secrets.");
         }
         match words.first() {
-            Some(&"delete" | &"drain" | &"replace") => self.ask(
+            Some(&"delete" | &"drain" | &"replace" | &"patch" | &"edit" | &"evict" | &"cordon") => self.ask(
                 "destroy.cluster",
                 format!("{base} would delete objects of a cluster. A person has to agree."),
             ),
+            Some(&"scale")
+                if args.iter().any(|a| a.text == "--replicas=0")
+                    || o.values(&["--replicas"]).iter().any(|v| v.text == "0") =>
+            {
+                self.ask(
+                    "destroy.cluster",
+                    "The command stops what runs in a cluster. A person has to agree.",
+                )
+            }
             Some(&"create") if words.get(1) == Some(&"token") => {
                 self.deny("secret.read", "The command prints a token.")
             }

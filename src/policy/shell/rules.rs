@@ -2,6 +2,7 @@
 
 use super::carry::INITIALISER;
 use super::eval::Machine;
+use super::limits;
 use super::options::Options;
 use super::search::BLIND;
 use super::value::{HOLE, Taint, Val};
@@ -38,18 +39,22 @@ impl Machine<'_> {
     pub(super) fn rules(&mut self, base: &str, name: &Val, args: &[Val], stdin: &Val) -> Val {
         if base == "jess" && args.first().is_some_and(|a| a.text == "fetch") {
             self.jess_fetch(args);
+            self.reaches = true;
             return Val::unknown(Taint::NET);
         }
         if self.guard(base, args) || base == "claude" || base == "claude-code" || base == "jess" {
             return Val::unknown(Taint::NONE);
+        }
+        if SHOWS.contains(&base) && args.iter().any(|a| a.taint.any(Taint::ENV)) {
+            return Val::unknown(Taint::ENV);
         }
         match base {
             "git" | "hub" if base == "git" => return self.git(args, stdin),
             "rm" | "rmdir" | "unlink" | "shred" | "trash" | "srm" | "wipe" | "rimraf" | "trash-put" => {
                 return self.rm(base, args);
             }
-            "cp" | "mv" | "ln" | "install" | "rename" | "link" => return self.copies(base, args),
-            "dd" => return self.dd(args),
+            "cp" | "mv" | "ln" | "install" | "rename" | "link" => return self.copies(base, args, stdin),
+            "dd" => return self.dd(args, stdin),
             "grep" | "egrep" | "fgrep" | "rg" | "ag" | "ack" | "ugrep" | "zgrep" | "ripgrep" | "pcregrep"
             | "pcre2grep" | "xzgrep" => return self.grep(base, args, stdin),
             "tar" | "zip" | "7z" | "7za" | "cpio" | "rar" | "ar" | "bsdtar" | "unzip" | "zipinfo" | "pax"
@@ -105,7 +110,7 @@ impl Machine<'_> {
             return Val::unknown(Taint::NONE);
         }
         if let Some(out) = self.network(base, args, stdin) {
-            self.reaches = true;
+            self.reaches |= !super::reach::talks_of_itself(args);
             return out;
         }
         self.escapes(base, args, stdin);
@@ -118,6 +123,7 @@ impl Machine<'_> {
     /// A program without rules of its own: its arguments may be paths that it reads.
     pub(super) fn unknown_program(&mut self, _name: &Val, args: &[Val], stdin: &Val) -> Val {
         let mut taint = stdin.taint.without(Taint::ENV);
+        self.notes_addresses(args);
         for a in args {
             for part in [
                 a.text.as_str(),
@@ -155,7 +161,7 @@ impl Machine<'_> {
 
     /// An unknown program may be a wrapper: a suffix that deletes or runs a text is judged as if it ran.
     pub(super) fn suffix_runs(&mut self, args: &[Val], stdin: &Val) {
-        for (i, a) in args.iter().enumerate().take(16) {
+        for (i, a) in args.iter().enumerate().take(limits::SUFFIXES) {
             let base = a.text.rsplit('/').next().unwrap_or_default();
             let next = args.get(i + 1).map(|n| n.text.as_str()).unwrap_or_default();
             let runs = matches!(base, "rm" | "shred") && next.starts_with('-')
@@ -196,12 +202,57 @@ impl Machine<'_> {
         out
     }
 
+    /// Programs that are run with a command of their own, or carry one, and yet act on the guard.
+    pub(super) fn guard_carried(&mut self, base: &str, args: &[Val]) {
+        let names = |words: &[&str]| args.iter().any(|a| words.contains(&a.text.as_str()));
+        let traces = match base {
+            "prlimit" | "strace" | "ltrace" | "gdb" | "lldb" | "renice" | "gcore" | "perf" => {
+                names(&["jess", "jess-hook", "claude", "$PPID"])
+                    || args.iter().any(|a| a.text.contains("hook.sock"))
+            }
+            "fuser" | "lsof" => {
+                args.iter().any(|a| a.text.contains("hook.sock")) && names(&["-k", "-ki", "-mk", "-km"])
+            }
+            _ => false,
+        };
+        if traces {
+            self.deny("guard.kill", "The command takes hold of the guard or the client.");
+        }
+        let packages = matches!(
+            base,
+            "cargo"
+                | "npm"
+                | "pnpm"
+                | "yarn"
+                | "bun"
+                | "pip"
+                | "pip3"
+                | "pipx"
+                | "brew"
+                | "apt"
+                | "apt-get"
+                | "dpkg"
+                | "snap"
+        );
+        if packages
+            && names(&["uninstall", "remove", "rm", "purge", "un", "--force", "-f", "--purge"])
+            && args
+                .iter()
+                .any(|a| matches!(a.text.as_str(), "jess" | "claude") || a.text.contains("claude-code"))
+        {
+            self.deny("guard.switch", "The command removes or replaces the guard or the client.");
+        }
+    }
+
     /// The guard, its client and their switches.
     pub(super) fn guard(&mut self, base: &str, args: &[Val]) -> bool {
         let text: Vec<&str> = args.iter().map(|a| a.text.as_str()).collect();
         let names_guard = |t: &str| {
             let t = t.to_lowercase();
-            t == "jess"
+            let pattern = regex_like(&t);
+            pattern.is_some_and(|p| {
+                ["jess", "jess-hook", "jess daemon", "claude", "node claude"].iter().any(|n| p.is_match(n))
+            }) || t == "jess"
                 || t.contains("jess ")
                 || t.starts_with("jess-")
                 || t.ends_with("/jess")
@@ -209,10 +260,20 @@ impl Machine<'_> {
                 || t.contains("claude ")
                 || t.contains("jess.*")
                 || t.contains("[j]ess")
+                || t.contains("hook.sock")
+                || t.contains("claude_pid")
+                || t == "hook"
+                || t == "daemon"
         };
         match base {
             "kill" | "pkill" | "killall" | "skill" | "xkill" => {
-                if text.iter().any(|t| names_guard(t) || *t == "$PPID")
+                let all = base == "pkill" && text.iter().any(|t| matches!(*t, "." | ".*" | "^" | ""));
+                let group = base == "kill"
+                    && text.last() == Some(&"0")
+                    && text.iter().all(|t| *t == "0" || t.starts_with('-'));
+                if text.iter().any(|t| names_guard(t) || t.trim_start_matches('-') == "$PPID")
+                    || all
+                    || group
                     || args.iter().any(|a| a.taint.any(Taint::CODED) || names_guard(&a.text))
                 {
                     self.deny("guard.kill", "The command stops the guard or the client.");
@@ -266,7 +327,16 @@ impl Machine<'_> {
                 if text.iter().any(|t| t.starts_with("--dangerously") || t.starts_with("--allow-dangerously"))
                     || joined.contains("bypassPermissions")
                     || text.iter().any(|t| {
-                        matches!(*t, "--bare" | "--safe-mode" | "--settings" | "--setting-sources")
+                        matches!(
+                            *t,
+                            "--bare"
+                                | "--safe-mode"
+                                | "--settings"
+                                | "--setting-sources"
+                                | "--agents"
+                                | "--plugin-dir"
+                                | "--add-dir"
+                        ) || t.contains("Bash(*)")
                             || t.starts_with("--settings=")
                             || t.starts_with("--setting-sources=")
                             || t.starts_with("--mcp-config")
@@ -329,6 +399,45 @@ impl Machine<'_> {
             }
             _ => false,
         }
+    }
+}
+
+/// `text` as the regular expression that `pkill` takes, where it can be one.
+fn regex_like(text: &str) -> Option<regex::Regex> {
+    let special = text.contains(['^', '.', '[', '*', '$', '?', '+', '(']);
+    (special && text.len() < 64)
+        .then(|| regex::RegexBuilder::new(text).size_limit(64 << 10).build().ok())
+        .flatten()
+}
+
+/// Programs that print their arguments, if only to say that no such file is there.
+const SHOWS: &[&str] = &[
+    "cd", "ls", "expr", "seq", "factor", "numfmt", "cat", "head", "tail", "stat", "file", "mkdir", "touch",
+    "chmod", "chown", "rm", "rmdir", "mv", "cp", "ln", "du", "basename", "dirname", "readlink", "realpath",
+    "awk", "gawk", "sed", "figlet", "cowsay", "tr", "wc", "diff", "cmp", "sort", "which", "type", "kill",
+    "sleep", "date",
+];
+
+/// Programs that are asked for the environment in a way of their own.
+pub(super) fn shows_environment(base: &str, args: &[Val], stdin: &Val) -> bool {
+    let text: Vec<&str> = args.iter().map(|a| a.text.as_str()).collect();
+    let has = |w: &[&str]| text.iter().any(|t| w.contains(t));
+    match base {
+        "jq" | "gojq" | "jaq" => text.iter().any(|t| {
+            t.contains("$ENV") || t.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == "env")
+        }),
+        "yq" => text.iter().any(|t| t.contains("env(") || t.contains("strenv")),
+        "envsubst" => text.is_empty() && (stdin.text.contains('$') || !stdin.is_known()),
+        "make" | "gmake" => has(&["-p", "-pn", "-np", "--print-data-base"]),
+        "cmake" => text == ["-E", "environment"],
+        "php" => has(&["-i", "--info"]),
+        "direnv" => has(&["export", "dump", "exec"]) && !has(&["exec"]),
+        "mise" | "asdf" => text.first() == Some(&"env"),
+        "foreman" | "honcho" | "env-cmd" | "dotenv" | "dotenvx" | "teller" => {
+            has(&["env", "printenv", "list", "get", "show", "ls", "set"]) && !has(&["set"])
+        }
+        "docker" | "podman" => has(&["inspect"]) && !has(&["--format", "-f"]),
+        _ => false,
     }
 }
 

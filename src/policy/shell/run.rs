@@ -37,8 +37,11 @@ pub(super) const FILTERS: &[&str] = &[
     "cat", "tac", "head", "tail", "sed", "grep", "egrep", "fgrep", "rg", "awk", "gawk", "mawk", "cut", "tr", "sort", "uniq", "tee", "base64", "base32", "xxd", "od", "hexdump", "hd", "rev", "nl", "fold", "fmt", "paste", "column", "expand", "strings", "gzip", "zcat", "xz", "bzip2", "zstd", "openssl", "gpg", "jq", "yq", "less", "more", "pv", "dd", "sponge", "shuf", "split", "iconv", "uuencode", "basenc", "tar", "bat", "perl", "python3", "python", "node", "ruby", "sha256sum", "sha1sum", "md5sum", "cksum", "wc", "jo", "envsubst", "printf", "echo",
 ];
 
-pub(super) const SHELLS: &[&str] =
-    &["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "rbash", "csh", "tcsh", "pwsh"];
+pub(super) const SHELLS: &[&str] = &[
+    "sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "rbash", "csh", "tcsh", "pwsh", "nu", "xonsh",
+    "osh", "oil", "ysh", "yash", "rc", "elvish", "ksh93", "posh", "hush", "sash", "bash5", "lksh", "loksh",
+    "oksh", "es",
+];
 
 impl Machine<'_> {
     /// Judges one command with its arguments; its output.
@@ -70,7 +73,9 @@ impl Machine<'_> {
                 matches!(c, '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{2060}') || c.is_control()
             })
             .to_owned();
+        let only_programs = std::mem::take(&mut self.only_programs);
         if let Some(alias) = self.state.aliases.get(&base).cloned()
+            && !only_programs
             && self.depth < limits::DEPTH
         {
             let line =
@@ -78,7 +83,9 @@ impl Machine<'_> {
             self.state.aliases.remove(&base);
             return self.program(&line, stdin);
         }
-        if let Some(body) = self.state.functions.get(&base).cloned() {
+        if let Some(body) = self.state.functions.get(&base).cloned()
+            && !only_programs
+        {
             return self.call(&base, &body, args.to_vec(), stdin);
         }
         if base.contains(['*', '?', '['])
@@ -92,6 +99,12 @@ impl Machine<'_> {
         let refs: Vec<&str> = args.iter().map(|a| a.text.as_str()).collect();
         let custom = self.scope.custom.command(&base, &refs);
         self.find(custom);
+        self.notes_reach(&base, args);
+        self.guard_carried(&base, args);
+        self.persists(&base, args);
+        if super::rules::shows_environment(&base, args, stdin) {
+            return Val::unknown(Taint::ENV);
+        }
         if name.text.contains('/') {
             if let Some(out) = self.script(name, args, stdin) {
                 return out;
@@ -242,7 +255,11 @@ impl Machine<'_> {
         if matches!(base, "bwrap" | "firejail" | "proot" | "valgrind" | "prlimit" | "numactl") {
             return self.suffixes(args, stdin);
         }
-        self.run(rest, stdin)
+        // What a wrapper starts is a program, whatever functions and aliases of this shell are called.
+        self.only_programs = true;
+        let out = self.run(rest, stdin);
+        self.only_programs = false;
+        out
     }
 
     pub(super) fn launcher(&mut self, base: &str, args: &[Val], stdin: &Val) -> Val {
@@ -296,7 +313,21 @@ impl Machine<'_> {
         while let Some(arg) = rest.first() {
             let text = arg.text.as_str();
             rest = &rest[1..];
+            for long in ["--command=", "--init-command=", "-Command="] {
+                if let Some(line) = text.strip_prefix(long) {
+                    let line = arg.map(line);
+                    return self.text(&line, rest, stdin);
+                }
+            }
             match text {
+                "--command" | "-Command" | "--init-command" | "--commands" => {
+                    let Some(line) = rest.first().cloned() else { return Val::default() };
+                    return self.text(&line, rest.get(1..).unwrap_or_default(), stdin);
+                }
+                t if t.to_lowercase().starts_with("-enc") => {
+                    self.ask("run.unknown", "The command runs encoded text. Write it out.");
+                    return Val::unknown(Taint::NONE);
+                }
                 "-o" | "+o" | "-O" | "+O" => rest = rest.get(1..).unwrap_or_default(),
                 "--rcfile" | "--init-file" => {
                     if let Some(file) = rest.first().cloned() {

@@ -2,6 +2,7 @@
 
 use super::code;
 use super::eval::Machine;
+use super::limits;
 use super::options::Options;
 use super::run::{FILTERS, SHELLS};
 use super::value::{HOLE, Taint, Val};
@@ -102,43 +103,27 @@ impl Machine<'_> {
 
     /// Python, perl, node and their like.
     pub(super) fn interpreter(&mut self, language: code::Language, args: &[Val], stdin: &Val) -> Val {
-        let flags = language.code_flags();
         if language == code::Language::Awk
-            && !args.iter().any(|a| flags.iter().any(|f| a.text.starts_with(f)))
+            && !args.iter().any(|a| ["-e", "--source"].iter().any(|f| a.text.starts_with(f)))
         {
             return self.awk(args, stdin, false);
         }
         let mut i = 0;
         let mut ran = false;
+        let mut inline = Val::default();
         while let Some(arg) = args.get(i) {
             let text = arg.text.as_str();
-            if flags.contains(&text)
-                || (language.clusters()
-                    && text.starts_with('-')
-                    && !text.starts_with("--")
-                    && text.len() > 2
-                    && flags.iter().any(|f| f.len() == 2 && text.ends_with(&f[1..]) && f.len() == 2)
-                    && args.len() > i + 1
-                    && !text.starts_with("-M")
-                    && !text.starts_with("-I"))
-            {
-                if let Some(code) = args.get(i + 1) {
-                    self.tainted_code(code);
+            if let Some(attached) = language.code_in(text) {
+                let code =
+                    if attached.is_empty() { args.get(i + 1).cloned() } else { Some(arg.map(attached)) };
+                if let Some(code) = code {
+                    self.tainted_code(&code);
                     self.code(language, &code.text, true);
+                    inline.push(&code);
+                    inline.push(&Val::known("\n"));
                 }
                 ran = true;
-                i += 2;
-                continue;
-            }
-            if let Some(flag) = flags.iter().find(|f| {
-                text.len() > f.len()
-                    && text.starts_with(**f)
-                    && (f.len() == 2 && !language.clusters() || text.starts_with(&format!("{f}=")))
-            }) {
-                let code = text[flag.len()..].trim_start_matches('=').to_owned();
-                self.code(language, &code, true);
-                ran = true;
-                i += 1;
+                i += if attached.is_empty() { 2 } else { 1 };
                 continue;
             }
             if text == "-m" && language == code::Language::Python {
@@ -164,6 +149,9 @@ impl Machine<'_> {
             break;
         }
         let rest = args.get(i..).unwrap_or_default().to_vec();
+        if ran {
+            self.code_in_data(&inline.text, &rest, stdin);
+        }
         let in_place = matches!(language, code::Language::Perl | code::Language::Ruby)
             && args
                 .iter()
@@ -236,11 +224,62 @@ impl Machine<'_> {
                 }
             }
         }
-        Val::unknown(stdin.taint.without(Taint::NET).with(if rest.is_empty() {
+        let of_code = if inline.taint.any(Taint::ENV) { Taint::ENV } else { Taint::NONE };
+        Val::unknown(stdin.taint.without(Taint::NET).with(of_code).with(if rest.is_empty() {
             Taint::NONE
         } else {
             Taint::FILE
         }))
+    }
+
+    /// A program that runs what it is given: its arguments, its input, a variable.
+    fn code_in_data(&mut self, code: &str, args: &[Val], stdin: &Val) {
+        let has = |words: &[&str]| words.iter().any(|w| code.contains(w));
+        if !code::executes(code) {
+            return;
+        }
+        let before = self.found.clone();
+        if has(&["argv", "ARGV", "arg[", "$@", "$1"]) && !args.is_empty() {
+            let quoted: Vec<Val> = if args.len() == 1 {
+                args.to_vec()
+            } else {
+                args.iter().map(|a| a.map(super::run::quoted(&a.text))).collect()
+            };
+            self.text(&super::carry::joined(&quoted), &[], &Val::default());
+        }
+        if has(&[
+            "stdin",
+            "STDIN",
+            "input(",
+            "readline",
+            "gets",
+            "<>",
+            "$_",
+            "readFileSync(0",
+            "fileinput",
+            "/dev/fd/0",
+        ]) && !stdin.text.is_empty()
+        {
+            self.text(stdin, &[], &Val::default());
+        }
+        if has(&["environ", "getenv", "process.env", "ENV"]) {
+            let given: Vec<Val> = self
+                .state
+                .vars
+                .iter()
+                .filter(|(name, _)| !name.is_empty() && code.contains(name.as_str()))
+                .flat_map(|(_, values)| values.iter().flatten().cloned())
+                .take(limits::ALTERNATIVES)
+                .collect();
+            for value in given {
+                self.text(&value, &[], &Val::default());
+            }
+        }
+        // Data in another language than the shell's is no fault by itself.
+        if self.found.rule == "shell.syntax" && before.rule != "shell.syntax" {
+            self.found = before;
+            self.ask("run.unknown", "The command runs code that it is given as data. Write the code out.");
+        }
     }
 
     pub(super) fn tainted_code(&mut self, code: &Val) {
@@ -258,7 +297,24 @@ impl Machine<'_> {
         // `-f prog`, `-v a=b`, `-F x` have been passed over as options; their values stand among the operands.
         let o = Options::split(args, &["-f", "-v", "-F", "-i", "-E"], false);
         for file in o.values(&["-f", "-E"]) {
-            self.read_file(&file);
+            let program = if matches!(file.text.as_str(), "-" | "/dev/stdin") {
+                stdin.clone()
+            } else {
+                self.read_file(&file)
+            };
+            self.tainted_code(&program);
+            if program.is_known() {
+                self.code(code::Language::Awk, &program.text, true);
+            }
+        }
+        for value in o.values(&["-v"]) {
+            if let Some((_, value)) = value.text.split_once('=') {
+                let value = Val::known(value);
+                self.read_file(&value);
+                if o.operands.first().is_some_and(|p| ["system(", "|"].iter().any(|w| p.text.contains(w))) {
+                    self.text(&value, &[], &Val::default());
+                }
+            }
         }
         let mut operands = o.operands.iter();
         if !ran
@@ -267,10 +323,15 @@ impl Machine<'_> {
         {
             let text = program.text.clone();
             self.tainted_code(program);
-            if stdin.taint.any(Taint::NET)
-                && ["system(", "getline", "| \"", "|\""].iter().any(|w| text.contains(w))
-            {
+            let runs = ["system(", "getline", "| \"", "|\""].iter().any(|w| text.contains(w));
+            if stdin.taint.any(Taint::NET) && runs {
                 self.deny("run.fetched", "The command runs what another machine answers.");
+            } else if text.contains("system($")
+                || text.contains("system( $")
+                || text.contains("$0|")
+                || text.contains("$0 |")
+            {
+                self.text(stdin, &[], &Val::default());
             }
             self.code(code::Language::Awk, &text, true);
         }
@@ -284,6 +345,8 @@ impl Machine<'_> {
     pub(super) fn python_module(&mut self, module: Option<&Val>, args: &[Val], stdin: &Val) -> Val {
         let Some(module) = module else { return Val::default() };
         match module.text.as_str() {
+            "code" | "idlelib" => return self.interpreter(code::Language::Python, args, stdin),
+            "dotenv" => self.ask("secret.env", "The command prints the values of an .env file."),
             "pip" | "twine" | "uv" | "pipx" | "poetry" | "build" | "awscli" => {
                 let mut argv = vec![module.clone()];
                 argv.extend_from_slice(args);
@@ -320,7 +383,10 @@ impl Machine<'_> {
 
     /// For wrappers whose options are not known: each suffix that starts with a program's name is judged.
     pub(super) fn suffixes(&mut self, args: &[Val], stdin: &Val) -> Val {
-        for (i, arg) in args.iter().enumerate().take(64) {
+        if args.len() > limits::SUFFIXES {
+            self.bound("a wrapper with too many words");
+        }
+        for (i, arg) in args.iter().enumerate().take(limits::SUFFIXES) {
             let base = arg.text.rsplit('/').next().unwrap_or_default();
             if SHELLS.contains(&base)
                 || FILTERS.contains(&base)

@@ -1,6 +1,7 @@
 //! Programs that search through files or pack them.
 
 use super::eval::Machine;
+use super::limits;
 use super::options::Options;
 use super::value::{HOLE, Taint, Val};
 use crate::policy::paths;
@@ -11,7 +12,7 @@ use std::path::Path;
 /// Programs whose path arguments are not read.
 #[rustfmt::skip]
 pub(super) const BLIND: &[&str] = &[
-    "ls", "stat", "touch", "mkdir", "rmdir", "chmod", "chown", "chgrp", "du", "tree", "exa", "eza", "lsd", "test", "logger", "notify-send", "say", "seq", "expr", "bc", "dc", "printenv", "tput", "stty", "locale", "getconf", "lsof", "fuser", "pgrep", "pidof", "killall5", "man", "info", "apropos", "tldr", "jest", "factor", "cal", "watchman", "ln", "install", "link", "file",
+    "ls", "wc", "stat", "touch", "mkdir", "rmdir", "chmod", "chown", "chgrp", "du", "tree", "exa", "eza", "lsd", "test", "logger", "notify-send", "say", "seq", "expr", "bc", "dc", "printenv", "tput", "stty", "locale", "getconf", "lsof", "fuser", "pgrep", "pidof", "killall5", "man", "info", "apropos", "tldr", "jest", "factor", "cal", "watchman", "ln", "install", "link", "file",
 ];
 
 impl Machine<'_> {
@@ -263,6 +264,13 @@ impl Machine<'_> {
             }
             return Val::unknown(stdin.taint);
         }
+        let deletes = args.iter().any(|a| {
+            matches!(a.text.as_str(), "--remove-files" | "-sdel")
+                || base == "zip"
+                    && a.text.starts_with('-')
+                    && !a.text.starts_with("--")
+                    && a.text.contains('m')
+        });
         let saved = self.state.cwds.clone();
         if let Some(d) = &dir {
             let to = self.meanings(d);
@@ -298,7 +306,42 @@ impl Machine<'_> {
             operands.push(a.clone());
         }
         for a in &operands {
+            if deletes {
+                self.removal(a, true, false);
+            }
             self.read_file(a);
+        }
+        if matches!(base, "zip" | "cpio" | "pax" | "tar")
+            && args.iter().any(|a| matches!(a.text.as_str(), "-@" | "-" | "-T-"))
+        {
+            for name in stdin.text.lines().take(limits::ROUNDS_MAX) {
+                self.read_file(&stdin.map(name));
+            }
+        }
+        for (i, a) in args.iter().enumerate() {
+            let list = match a.text.as_str() {
+                "-T" | "--files-from" => args.get(i + 1).cloned(),
+                t => t
+                    .strip_prefix("--files-from=")
+                    .or_else(|| t.strip_prefix('@').filter(|_| base.starts_with('7')))
+                    .map(|f| a.map(f)),
+            };
+            if let Some(list) = list.filter(|l| l.text != "-") {
+                let names = self.content(&list);
+                for name in names.text.lines().take(limits::ROUNDS_MAX) {
+                    self.read_file(&names.map(name));
+                }
+            }
+            for start in ["-I", "--use-compress-program=", "-TT"] {
+                let line = match a.text.strip_prefix(start) {
+                    Some("") => args.get(i + 1).map(|v| v.text.clone()),
+                    Some(line) if line.contains(' ') => Some(line.trim_start_matches('=').to_owned()),
+                    _ => None,
+                };
+                if let Some(line) = line.filter(|l| l.contains(' ')) {
+                    self.program(&line, &Val::default());
+                }
+            }
         }
         if base == "cpio" || base == "pax" {
             for name in stdin.text.split_whitespace().take(64) {

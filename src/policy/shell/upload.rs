@@ -140,10 +140,11 @@ impl Machine<'_> {
                     );
                 } else if let Some((to, from)) = ops.split_last() {
                     self.write_file(to, false);
+                    self.lands_in(to);
                     self.gathers(from, args);
                 }
                 if base == "rsync"
-                    && args.iter().any(|a| a.text.starts_with("--delete"))
+                    && args.iter().any(|a| a.text.starts_with("--del"))
                     && let Some(to) = ops.last().filter(|t| !remote(t)).cloned()
                 {
                     self.removal(&to, true, false);
@@ -270,6 +271,11 @@ impl Machine<'_> {
             }
             _ => {}
         }
+        if args.iter().any(|a| matches!(a.text.as_str(), "delete" | "delete-asset"))
+            && !matches!(words.first(), Some(&"api"))
+        {
+            self.ask("destroy.repository", "The command deletes something for others.");
+        }
         if words.first() == Some(&"gist") && stdin.taint.any(Taint::LOCAL) {
             self.deny("exfil.publish", "The command publishes data of this machine.");
         }
@@ -295,6 +301,15 @@ impl Machine<'_> {
             "rb",
             "destroy",
             "deregister",
+            "batch",
+            "send",
+            "change",
+            "modify",
+            "reset",
+            "revoke",
+            "disable",
+            "detach",
+            "update",
             "remove",
             "purge",
             "rm",

@@ -1,0 +1,308 @@
+//! Which programs talk to another machine, and which use an account of the operator's there.
+//!
+//! What has no rule of its own is found here, so that a session that must not carry anything out is asked about it.
+
+use super::eval::Machine;
+use super::value::{HOLE, Val};
+
+/// Programs that talk to another machine whatever they are told.
+const CLIENTS: &[&str] = &[
+    "ab",
+    "abduco",
+    "aider",
+    "amp",
+    "apt",
+    "apt-get",
+    "aws",
+    "az",
+    "bitcoin-cli",
+    "bq",
+    "bunx",
+    "chromium",
+    "chromium-browser",
+    "claude",
+    "claude-code",
+    "codex",
+    "copilot",
+    "cqlsh",
+    "cursor-agent",
+    "dnf",
+    "doctl",
+    "doggo",
+    "droid",
+    "fetchmail",
+    "firefox",
+    "flyctl",
+    "gcloud",
+    "gemini",
+    "getmail",
+    "git-lfs",
+    "glab",
+    "google-chrome",
+    "gsutil",
+    "gh",
+    "h2load",
+    "hcloud",
+    "heroku",
+    "hey",
+    "iperf",
+    "iperf3",
+    "irssi",
+    "k6",
+    "kafkacat",
+    "kcat",
+    "linode-cli",
+    "mosh",
+    "mosquitto_pub",
+    "mosquitto_sub",
+    "nats",
+    "nmap",
+    "npx",
+    "ntpdate",
+    "nuclei",
+    "oc",
+    "oci",
+    "offlineimap",
+    "opencode",
+    "open",
+    "pacman",
+    "pkg",
+    "qwen",
+    "rlogin",
+    "rsh",
+    "scp",
+    "sensible-browser",
+    "sftp",
+    "slackcat",
+    "speedtest",
+    "sqlcmd",
+    "ssh",
+    "syncthing",
+    "uvx",
+    "vegeta",
+    "weechat",
+    "whatweb",
+    "wrk",
+    "x-www-browser",
+    "xdg-open",
+    "yt-dlp",
+    "youtube-dl",
+    "yum",
+    "zypper",
+];
+
+/// Programs that do with one of these words.
+const VERBS: &[(&str, &[&str])] = &[
+    (
+        "npm",
+        &[
+            "i", "install", "add", "ci", "update", "exec", "x", "view", "search", "audit", "ping", "create",
+            "init", "outdated", "login",
+        ],
+    ),
+    ("pnpm", &["i", "install", "add", "update", "dlx", "create", "audit"]),
+    ("yarn", &["install", "add", "up", "upgrade", "dlx", "create", "audit"]),
+    ("bun", &["i", "install", "add", "update", "x", "create"]),
+    ("pip", &["install", "download", "wheel", "index"]),
+    ("pip3", &["install", "download", "wheel", "index"]),
+    ("pipx", &["install", "run", "upgrade", "inject"]),
+    ("uv", &["add", "sync", "lock", "pip", "tool", "publish"]),
+    ("poetry", &["add", "install", "update", "publish", "lock"]),
+    ("conda", &["install", "create", "update", "search"]),
+    ("cargo", &["install", "add", "update", "fetch", "search", "publish", "login"]),
+    ("go", &["get", "install", "mod"]),
+    ("gem", &["install", "update", "fetch", "push"]),
+    ("bundle", &["install", "update", "add"]),
+    ("composer", &["install", "require", "update"]),
+    ("dotnet", &["restore", "add", "nuget"]),
+    (
+        "helm",
+        &["install", "upgrade", "repo", "pull", "push", "search", "list", "uninstall", "rollback", "get"],
+    ),
+    ("docker", &["pull", "push", "run", "login", "build", "buildx", "search", "compose"]),
+    ("podman", &["pull", "push", "run", "login", "build", "search"]),
+    ("nerdctl", &["pull", "push", "run", "login", "build"]),
+    ("brew", &["install", "upgrade", "update", "tap", "fetch"]),
+    ("snap", &["install", "refresh", "download"]),
+    ("flatpak", &["install", "update"]),
+    ("hg", &["push", "pull", "clone", "incoming", "outgoing"]),
+    ("svn", &["commit", "ci", "checkout", "co", "update", "up", "import", "export", "copy", "mkdir"]),
+    ("bzr", &["push", "pull", "branch"]),
+    ("fossil", &["push", "pull", "sync", "clone"]),
+    ("jj", &["git"]),
+    ("openssl", &["s_client", "ocsp", "s_time"]),
+    (
+        "gpg",
+        &[
+            "--send-keys",
+            "--recv-keys",
+            "--search-keys",
+            "--refresh-keys",
+            "--locate-keys",
+            "--fetch-keys",
+            "--keyserver",
+        ],
+    ),
+    ("gpg2", &["--send-keys", "--recv-keys", "--search-keys", "--refresh-keys"]),
+    ("logger", &["-n", "--server", "-T", "-d"]),
+    ("terraform", &["apply", "plan", "init", "destroy", "refresh", "login"]),
+    ("tofu", &["apply", "plan", "init", "destroy"]),
+    ("pulumi", &["up", "preview", "refresh", "destroy", "login"]),
+    ("ansible-playbook", &[""]),
+    ("ansible", &[""]),
+    (
+        "kubectl",
+        &[
+            "apply",
+            "cp",
+            "exec",
+            "get",
+            "create",
+            "delete",
+            "describe",
+            "logs",
+            "port-forward",
+            "run",
+            "patch",
+            "edit",
+            "replace",
+            "scale",
+            "rollout",
+            "top",
+            "proxy",
+            "attach",
+            "debug",
+        ],
+    ),
+];
+
+/// Databases: on this machine unless something names another.
+const DATABASES: &[&str] = &[
+    "psql",
+    "pg_dump",
+    "pg_dumpall",
+    "pg_restore",
+    "mysql",
+    "mysqldump",
+    "mariadb",
+    "mariadb-dump",
+    "mongosh",
+    "mongo",
+    "mongodump",
+    "mongoexport",
+    "mongorestore",
+    "redis-cli",
+    "clickhouse-client",
+    "clickhouse",
+    "influx",
+    "sqlplus",
+    "bq",
+    "snowsql",
+    "usql",
+    "pgcli",
+    "mycli",
+    "cockroach",
+];
+
+/// Programs that act with an account of the operator's somewhere else, and what it is.
+const ACCOUNTS: &[(&str, &str)] = &[
+    ("aws", "a cloud account"),
+    ("az", "a cloud account"),
+    ("gcloud", "a cloud account"),
+    ("gsutil", "a cloud account"),
+    ("bq", "a cloud account"),
+    ("doctl", "a cloud account"),
+    ("hcloud", "a cloud account"),
+    ("linode-cli", "a cloud account"),
+    ("oci", "a cloud account"),
+    ("kubectl", "a cluster"),
+    ("oc", "a cluster"),
+    ("helm", "a cluster"),
+    ("ssh", "another machine"),
+    ("mosh", "another machine"),
+    ("scp", "another machine"),
+    ("sftp", "another machine"),
+];
+
+impl Machine<'_> {
+    /// Notes what `base` reaches and with which account.
+    pub(super) fn notes_reach(&mut self, base: &str, args: &[Val]) {
+        if talks_of_itself(args) {
+            return;
+        }
+        let verb =
+            |words: &[&str]| args.iter().take(8).any(|a| words.contains(&a.text.as_str())) || words == [""];
+        let reaches = CLIENTS.contains(&base)
+            || VERBS.iter().any(|(program, words)| *program == base && verb(words))
+            || base.starts_with("firefox")
+            || base.starts_with("google-chrome");
+        let database =
+            DATABASES.contains(&base) && args.iter().enumerate().any(|(i, a)| elsewhere(a, args.get(i + 1)));
+        self.reaches |= reaches || database;
+        let account = ACCOUNTS.iter().find(|(program, _)| *program == base && reaches);
+        if let Some((_, what)) = account {
+            self.account = Some(what);
+        } else if database {
+            self.account = Some("a database");
+        } else if base == "gh"
+            && verb(&["api", "secret", "gist", "variable", "codespace", "ssh-key", "gpg-key", "auth"])
+        {
+            self.account = Some("an account at a forge");
+        }
+    }
+
+    /// An argument that is an address has a program without rules of its own talk to it.
+    pub(super) fn notes_addresses(&mut self, args: &[Val]) {
+        self.reaches |= args.iter().any(|a| {
+            let text = a.text.trim_start_matches(['"', '\'']);
+            text.split_once("://").is_some_and(|(scheme, rest)| {
+                !scheme.is_empty()
+                    && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+                    && scheme != "file"
+                    && !local(rest)
+            }) || text.contains("'http://")
+                || text.contains("'https://")
+                || text.contains("'s3://")
+        });
+    }
+}
+
+/// Whether an argument of a database's client names another machine, or nobody knows which.
+fn elsewhere(arg: &Val, next: Option<&Val>) -> bool {
+    let text = arg.text.as_str();
+    match text {
+        "-h" | "--host" => next.is_some_and(|n| !local(&n.text)),
+        _ if text.starts_with("--host=") => !local(&text[7..]),
+        _ if text.starts_with("-h") && text.len() > 2 && !text.starts_with("-he") => !local(&text[2..]),
+        _ => match text.split_once("://") {
+            Some((_, rest)) => !local(rest.rsplit_once('@').map_or(rest, |(_, host)| host)),
+            None => {
+                text.contains("host=")
+                    && !text.contains("host=/")
+                    && !text.contains("host=localhost")
+                    && !text.contains("host=127.")
+                    || text.starts_with(HOLE)
+            }
+        },
+    }
+}
+
+/// Whether the host at the start of `rest` is this machine.
+fn local(rest: &str) -> bool {
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_lowercase();
+    let name = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None if host == "::1" => "::1",
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    matches!(name, "" | "localhost" | "::1") || name.starts_with("127.") || name.ends_with(".localhost")
+}
+
+/// Whether a program is only asked what it is.
+pub(super) fn talks_of_itself(args: &[Val]) -> bool {
+    !args.is_empty()
+        && args
+            .iter()
+            .all(|a| matches!(a.text.as_str(), "--version" | "-V" | "version" | "--help" | "-h" | "help"))
+}
