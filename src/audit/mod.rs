@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 pub const ROTATE: u64 = 8 << 20;
 /// Longest reason kept, in characters.
 const REASON_MAX: usize = 400;
+/// Most bytes of a log that are read: all that [`Log::append`] writes, and more.
+const READ_MAX: u64 = 2 * ROTATE;
 
 /// One decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -57,6 +59,20 @@ pub enum Error {
     /// The directory is a link, somebody else's, or open to others.
     #[error("{} is a link, belongs to somebody else or is open to others; move it away", crate::sanitise::path(.0))]
     Unsafe(PathBuf),
+    /// There is no place for it.
+    #[error(
+        "there is no state directory: neither XDG_STATE_HOME nor HOME is an absolute path; set one of them for the client"
+    )]
+    Nowhere,
+    /// The file ends in something that jess did not write.
+    #[error(
+        "{} ends in what is no record: something else wrote into it; look at it and move it away",
+        crate::sanitise::path(path)
+    )]
+    Foreign {
+        /// The log.
+        path: PathBuf,
+    },
     /// A line does not fit the ones before.
     #[error(
         "line {line} of {} does not fit the lines before it: the log was changed",
@@ -148,7 +164,11 @@ impl Log {
                     .custom_flags(libc::O_NOFOLLOW)
                     .open(&path)
                     .map_err(io)?;
-                file.write_all(&key).map_err(io)?;
+                if let Err(why) = file.write_all(&key) {
+                    // Half a key would be in the way for good.
+                    let _ = fs::remove_file(&path);
+                    return Err(io(why));
+                }
             }
         }
         Ok(key)
@@ -166,7 +186,9 @@ impl Log {
             let (mut count, mut before) = if known.length == length && length > 0 {
                 (known.count, known.mac)
             } else {
-                let last = last_line(&mut file, known).map_err(io)?;
+                let last = last_line(&mut file, known)
+                    .map_err(io)?
+                    .ok_or_else(|| Error::Foreign { path: path.clone() })?;
                 length = file.metadata().map_err(io)?.len();
                 last
             };
@@ -191,10 +213,11 @@ impl Log {
         })
     }
 
-    /// Every record, oldest first. Lines that are no record are left out; [`Log::verify`] finds them.
+    /// Every record, oldest first. Lines that are no record are left out; [`Log::verify`] finds them. At most the first
+    /// 16 MiB, twice [`ROTATE`], are read.
     pub fn records(&self) -> Result<Vec<Record>, Error> {
         let Ok(file) = File::open(self.path()) else { return Ok(Vec::new()) };
-        Ok(BufReader::new(file)
+        Ok(BufReader::new(file.take(READ_MAX))
             .lines()
             .map_while(Result::ok)
             .filter_map(|l| serde_json::from_str(&l).ok())
@@ -224,7 +247,14 @@ impl Log {
         self.locked(|head| {
             let path = self.path();
             let key = self.key()?;
-            let text = fs::read_to_string(&path).unwrap_or_default();
+            let mut text = String::new();
+            if let Ok(file) = File::open(&path) {
+                let foreign = || Error::Foreign { path: path.clone() };
+                let read = file.take(READ_MAX + 1).read_to_string(&mut text).map_err(|_| foreign())?;
+                if read as u64 > READ_MAX {
+                    return Err(foreign());
+                }
+            }
             let head = Head::read(head);
             let mut before = String::new();
             let mut count = 0;
@@ -276,30 +306,62 @@ impl Head {
     }
 }
 
-/// Number of lines and the last one's `mac`. A line that a killed process did not finish is taken off.
-fn last_line(file: &mut File, head: Head) -> io::Result<(usize, String)> {
+/// Number of lines and the last one's `mac`; `None` when the end is no record. A line that a killed process did not
+/// finish is taken off. Reads at most [`READ_MAX`] bytes.
+fn last_line(file: &mut File, head: Head) -> io::Result<Option<(usize, String)>> {
+    /// More than the longest line that is written.
     const TAIL: u64 = 16 * 1024;
+    /// What every line begins with.
+    const START: &[u8] = b"{\"time\":";
     let len = file.metadata()?.len();
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(len.saturating_sub(TAIL)))?;
     file.take(TAIL).read_to_end(&mut tail)?;
     let end = tail.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    if end < tail.len() {
-        file.set_len(len - (tail.len() - end) as u64)?;
+    let (whole, part) = tail.split_at(end.min(tail.len()));
+    // Without a line end in sight, or with another beginning, it is nobody's unfinished line.
+    let ours = part.starts_with(START) || START.starts_with(part);
+    if !part.is_empty() && !(ours && (end > 0 || len <= TAIL)) {
+        return Ok(None);
     }
-    let text = String::from_utf8_lossy(tail.get(..end).unwrap_or_default()).into_owned();
-    let Some(line) = text.lines().last() else { return Ok((0, String::new())) };
-    let mac = line
-        .rsplit_once(",\"mac\":\"")
-        .and_then(|(_, m)| m.strip_suffix("\"}"))
-        .unwrap_or_default()
-        .to_owned();
+    let text = String::from_utf8_lossy(whole);
+    let mac = match text.lines().last() {
+        None => String::new(),
+        Some(line) => {
+            let record = serde_json::from_str::<Record>(line).is_ok();
+            let mac = line.rsplit_once(",\"mac\":\"").and_then(|(_, m)| m.strip_suffix("\"}"));
+            match mac.filter(|_| record) {
+                Some(mac) => mac.to_owned(),
+                None => return Ok(None),
+            }
+        }
+    };
+    if !part.is_empty() {
+        file.set_len(len - part.len() as u64)?;
+    }
+    if mac.is_empty() {
+        return Ok(Some((0, mac)));
+    }
     if mac == head.mac {
-        return Ok((head.count, mac));
+        return Ok(Some((head.count, mac)));
     }
+    Ok(Some((lines(file)?, mac)))
+}
+
+/// How many lines there are in the first [`READ_MAX`] bytes.
+fn lines(file: &mut File) -> io::Result<usize> {
     file.seek(SeekFrom::Start(0))?;
-    let lines = BufReader::new(&*file).lines().count();
-    Ok((lines, mac))
+    let mut reader = BufReader::new(file.take(READ_MAX));
+    let mut count = 0;
+    loop {
+        let piece = reader.fill_buf()?;
+        let length = piece.len();
+        if length == 0 {
+            return Ok(count);
+        }
+        count += piece.iter().filter(|b| **b == b'\n').count();
+        reader.consume(length);
+    }
 }
 
 /// HMAC-SHA256 (RFC 2104) in hexadecimal, over parts with their lengths in front.
@@ -363,6 +425,34 @@ mod tests {
         OpenOptions::new().append(true).open(log.path()).unwrap().write_all(b"{\"time\":1,\"sess").unwrap();
         log.append(&Record { tool: "T4".into(), ..Record::default() }).unwrap();
         assert_eq!(log.verify().unwrap(), 5, "killed in the middle of a line");
+    }
+
+    #[test]
+    fn a_log_that_ends_in_what_is_no_record_is_not_written_to() {
+        let ends: [&[u8]; 5] = [
+            b"\xff\x00garbage\n",
+            b"garbage without an end",
+            b"{\"time\":1,\"note\":\"no record\"}\n",
+            b"\n",
+            &[b'x'; 40_000],
+        ];
+        for end in ends {
+            let (_dir, log) = log_of(3);
+            OpenOptions::new().append(true).open(log.path()).unwrap().write_all(end).unwrap();
+            let before = fs::metadata(log.path()).unwrap().len();
+            assert!(matches!(log.append(&Record::default()), Err(Error::Foreign { .. })), "{end:?}");
+            assert_eq!(fs::metadata(log.path()).unwrap().len(), before, "nothing is taken off");
+        }
+    }
+
+    #[test]
+    fn no_more_of_a_log_is_read_than_one_can_be_long() {
+        let (_dir, log) = log_of(1);
+        let file = OpenOptions::new().write(true).open(log.path()).unwrap();
+        file.set_len(READ_MAX + 1).unwrap();
+        assert!(matches!(log.verify(), Err(Error::Foreign { .. })));
+        assert_eq!(log.records().unwrap().len(), 1);
+        assert!(matches!(log.append(&Record::default()), Err(Error::Foreign { .. })));
     }
 
     #[test]

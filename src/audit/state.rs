@@ -5,12 +5,16 @@
 
 use super::Error;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Most label lines kept for one session.
-const LINES: usize = 64;
+/// Most label lines kept of each leg of one session; the first say what has to be known.
+const LINES: usize = 32;
+/// Most bytes of a session's labels that are read: all that [`raise`] writes, and more.
+const BYTES: u64 = 64 << 10;
+/// Most characters of an evidence.
+const EVIDENCE: usize = 160;
 
 /// One label with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,23 +36,50 @@ pub fn dir(var: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         .map(|s| s.join("jess"))
 }
 
-/// The labels of a session.
-pub fn labels(dir: &Path, session: &str) -> Vec<Label> {
-    let text = fs::read_to_string(dir.join("sessions").join(session)).unwrap_or_default();
-    text.lines()
-        .filter_map(|l| {
-            let mut parts = l.splitn(3, ' ');
-            let leg = parts.next()?.chars().next().filter(|c| matches!(c, 'A' | 'B' | 'C'))?;
-            let time = parts.next()?.parse().ok()?;
-            Some(Label { leg, time, evidence: parts.next().unwrap_or_default().to_owned() })
-        })
-        .collect()
+/// The labels of a session; none when nothing was raised. An error when there is something that cannot be read as
+/// labels: then nobody knows what the session has seen.
+pub fn labels(dir: &Path, session: &str) -> Result<Vec<Label>, Error> {
+    let path = dir.join("sessions").join(session);
+    let io = |source| Error::Io { path: path.clone(), source };
+    let damaged =
+        || io(std::io::Error::other("these are no labels; a person clears them with `jess session clear`"));
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK)
+        .open(&path);
+    let file = match file {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(io)?,
+    };
+    if !file.metadata().map_err(io)?.is_file() {
+        return Err(damaged());
+    }
+    let mut text = String::new();
+    if file.take(BYTES + 1).read_to_string(&mut text).map_err(io)? as u64 > BYTES {
+        return Err(damaged());
+    }
+    text.lines().map(|line| parse(line).ok_or_else(damaged)).collect()
+}
+
+fn parse(line: &str) -> Option<Label> {
+    let mut parts = line.splitn(3, ' ');
+    let leg = match parts.next()? {
+        "A" => 'A',
+        "B" => 'B',
+        "C" => 'C',
+        _ => return None,
+    };
+    let time = parts.next()?.parse().ok()?;
+    Some(Label { leg, time, evidence: parts.next().unwrap_or_default().to_owned() })
 }
 
 /// Raises a label, on disk when this returns. The same evidence is kept once.
 pub fn raise(dir: &Path, session: &str, label: &Label) -> Result<(), Error> {
-    let known = labels(dir, session);
-    if known.len() >= LINES || known.iter().any(|l| l.leg == label.leg && l.evidence == label.evidence) {
+    let evidence: String =
+        label.evidence.chars().map(|c| if c.is_control() { ' ' } else { c }).take(EVIDENCE).collect();
+    let known = labels(dir, session)?;
+    let mut same = known.iter().filter(|l| l.leg == label.leg);
+    if same.clone().count() >= LINES || same.any(|l| l.evidence == evidence) {
         return Ok(());
     }
     let sessions = dir.join("sessions");
@@ -62,8 +93,6 @@ pub fn raise(dir: &Path, session: &str, label: &Label) -> Result<(), Error> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
         .open(&path)
         .map_err(io)?;
-    let evidence: String =
-        label.evidence.chars().map(|c| if c.is_control() { ' ' } else { c }).take(160).collect();
     file.write_all(format!("{} {} {evidence}\n", label.leg, label.time).as_bytes()).map_err(io)?;
     file.sync_data().map_err(io)
 }
@@ -81,7 +110,7 @@ pub fn count(dir: &Path, session: &str, what: char) -> Result<(), Error> {
             .append(true)
             .create(true)
             .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK)
             .open(&path)
     };
     let mut file = match open() {
@@ -97,11 +126,60 @@ pub fn count(dir: &Path, session: &str, what: char) -> Result<(), Error> {
     file.write_all(&[what as u8]).map_err(io)
 }
 
-/// How many denials and results with findings a session met.
-pub fn counts(dir: &Path, session: &str) -> (usize, usize) {
-    let bytes = fs::read(dir.join("counts").join(session)).unwrap_or_default();
+/// How many denials and results with findings a session met. An error when what is there cannot be read as counts.
+pub fn counts(dir: &Path, session: &str) -> Result<(usize, usize), Error> {
+    let path = dir.join("counts").join(session);
+    let bytes = read(&path, COUNT_MAX).map_err(|source| Error::Io { path: path.clone(), source })?;
     let of = |what: u8| bytes.iter().filter(|b| **b == what).count();
-    (of(b'd'), of(b'f'))
+    Ok((of(b'd'), of(b'f')))
+}
+
+/// The bytes of a regular file, at most `max`; none where nothing is there.
+fn read(path: &Path, max: u64) -> std::io::Result<Vec<u8>> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK)
+        .open(path);
+    let file = match file {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("this is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Takes the labels and counts of session `from` over into `to`, which continues its conversation; on disk when this
+/// returns. Done once for each: what a person takes away from `to` later does not come back.
+pub fn inherit(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
+    let lineage = dir.join("lineage");
+    let path = lineage.join(to);
+    let io = |source| Error::Io { path: path.clone(), source };
+    let known = read(&path, BYTES).map_err(io)?;
+    if String::from_utf8_lossy(&known).lines().any(|line| line == from) {
+        return Ok(());
+    }
+    for label in labels(dir, from)? {
+        raise(dir, to, &label)?;
+    }
+    let (denials, findings) = counts(dir, from)?;
+    if counts(dir, to)? == (0, 0) {
+        for what in std::iter::repeat_n('d', denials).chain(std::iter::repeat_n('f', findings)) {
+            count(dir, to, what)?;
+        }
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&lineage).map_err(io)?;
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK)
+        .open(&path)
+        .map_err(io)?;
+    file.write_all(format!("{from}\n").as_bytes()).map_err(io)
 }
 
 /// Takes a session's labels and counts away: a person's decision, never the hook's. Whether there were any.
@@ -136,7 +214,74 @@ mod tests {
         let a = Label { leg: 'A', time: 7, evidence: "WebFetch https://a.example\nB 1 forged".into() };
         raise(dir.path(), "s", &a).unwrap();
         raise(dir.path(), "s", &Label { leg: 'C', time: 8, evidence: "Bash".into() }).unwrap();
-        let seen: Vec<char> = labels(dir.path(), "s").iter().map(|l| l.leg).collect();
+        let seen: Vec<char> = labels(dir.path(), "s").unwrap().iter().map(|l| l.leg).collect();
         assert_eq!(seen, ['A', 'C'], "a newline in the evidence raises nothing");
+    }
+
+    #[test]
+    fn however_often_one_leg_is_raised_there_is_room_for_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let raise =
+            |leg, evidence: String| raise(dir.path(), "s", &Label { leg, time: 1, evidence }).unwrap();
+        for i in 0..3 * LINES {
+            raise('A', format!("WebFetch https://{i}.example/{}", "x".repeat(EVIDENCE)));
+            raise('A', format!("WebFetch https://long.example/{}", "x".repeat(EVIDENCE)));
+        }
+        raise('B', "Read .env".into());
+        let all = labels(dir.path(), "s").unwrap();
+        assert_eq!(all.iter().filter(|l| l.leg == 'A').count(), LINES);
+        assert_eq!(
+            all.iter().filter(|l| l.evidence.contains("long.example")).count(),
+            1,
+            "cut texts are the same too"
+        );
+        assert_eq!(all.last().map(|l| l.leg), Some('B'));
+    }
+
+    #[test]
+    fn a_session_that_continues_another_takes_over_what_that_one_met_once() {
+        let dir = tempfile::tempdir().unwrap();
+        raise(dir.path(), "old", &Label { leg: 'A', time: 1, evidence: "WebFetch".into() }).unwrap();
+        count(dir.path(), "old", 'd').unwrap();
+        inherit(dir.path(), "old", "new").unwrap();
+        assert_eq!(labels(dir.path(), "new").unwrap(), labels(dir.path(), "old").unwrap());
+        assert_eq!(counts(dir.path(), "new").unwrap(), (1, 0));
+        clear(dir.path(), "new").unwrap();
+        inherit(dir.path(), "old", "new").unwrap();
+        assert_eq!(labels(dir.path(), "new").unwrap(), [], "a person cleared them");
+        fs::write(dir.path().join("sessions/damaged"), "nothing to see\n").unwrap();
+        assert!(inherit(dir.path(), "damaged", "new").is_err());
+    }
+
+    #[test]
+    fn counts_that_cannot_be_read_are_an_error_and_not_no_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(counts(dir.path(), "s").unwrap(), (0, 0));
+        let at = dir.path().join("counts");
+        fs::create_dir_all(at.join("dir")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", at.join("link")).unwrap();
+        for name in ["dir", "link"] {
+            assert!(counts(dir.path(), name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_as_labels_is_an_error_and_not_no_labels() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(labels(dir.path(), "s").unwrap(), []);
+        let sessions = dir.path().join("sessions");
+        fs::create_dir(&sessions).unwrap();
+        fs::write(sessions.join("bytes"), b"A 1 x\n\xff\n").unwrap();
+        fs::write(sessions.join("words"), "nothing to see\n").unwrap();
+        fs::write(sessions.join("long"), "A 1 x\n".repeat(BYTES as usize)).unwrap();
+        fs::create_dir(sessions.join("dir")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", sessions.join("link")).unwrap();
+        for name in ["bytes", "words", "long", "dir", "link"] {
+            assert!(labels(dir.path(), name).is_err(), "{name}");
+        }
+        let file = dir.path().join("file");
+        fs::create_dir(&file).unwrap();
+        fs::write(file.join("sessions"), "").unwrap();
+        assert!(labels(&file, "s").is_err(), "a file where the directory should be");
     }
 }

@@ -21,6 +21,9 @@ fn main() -> ExitCode {
 }
 
 fn hook() -> ExitCode {
+    if !process::outlives_file_limit() {
+        return refuse("the limit on file sizes would end this process");
+    }
     let Ok(own) = std::env::current_exe() else { return refuse("this program's own path is not known") };
     let jess = own.with_file_name("jess");
     let args: Vec<OsString> = std::env::args_os().skip(1).filter(|a| a != "hook").collect();
@@ -33,7 +36,7 @@ fn hook() -> ExitCode {
     let alone = var("JESS_UNTRUSTED_ROOT").is_some();
     if !alone
         && let Some(dir) = daemon::dir(&var)
-        && let Some(reply) = daemon::client::ask(&dir, &daemon::client::environment(), &event)
+        && let Some(reply) = daemon::client::ask(&dir, &jess, &daemon::client::environment(), &event)
     {
         return say(&reply);
     }
@@ -44,9 +47,8 @@ fn say(reply: &daemon::wire::Reply) -> ExitCode {
     if !reply.message.is_empty() {
         let _ = std::io::stderr().write_all(&reply.message);
     }
-    let mut out = std::io::stdout().lock();
     // A denial that cannot be written must not turn into silence.
-    if out.write_all(&reply.document).and_then(|()| out.flush()).is_err() {
+    if !reply.document.is_empty() && process::put(&reply.document).is_err() {
         return Exit::REFUSED.into();
     }
     ExitCode::from(if reply.exit == 0 { 0 } else { REFUSED })

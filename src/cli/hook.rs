@@ -1,7 +1,7 @@
 //! `jess hook`: one entry point for every Claude Code hook event.
 
 use crate::exit::Exit;
-use crate::hook::process::{Process, judge};
+use crate::hook::process::{Process, judge, outlives_file_limit};
 use crate::hook::{self, Environment};
 use std::path::PathBuf;
 
@@ -82,5 +82,8 @@ fn exec(args: ExecArgs) -> Exit {
 
 /// A hook that panics blocks.
 fn guarded(hook: impl FnOnce() -> Exit) -> Exit {
+    if !outlives_file_limit() {
+        return Exit::REFUSED;
+    }
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(hook)).unwrap_or(Exit::REFUSED)
 }

@@ -13,13 +13,27 @@ pub fn run(_args: Args) -> Exit {
         tell!("jess: there is no HOME, so there are no sessions");
         return Exit::INTERNAL;
     };
+    let mut exit = Exit::OK;
     for session in state::sessions(&dir) {
         say!("{}", clean(&session));
-        for label in state::labels(&dir, &session) {
-            say!("  {} {} {}", label.leg, crate::audit::time::utc(label.time), clean(&label.evidence));
+        match state::labels(&dir, &session) {
+            Ok(labels) => {
+                for label in labels {
+                    say!(
+                        "  {} {} {}",
+                        label.leg,
+                        crate::audit::time::utc(label.time),
+                        clean(&label.evidence)
+                    );
+                }
+            }
+            Err(why) => {
+                tell!("jess: the labels of {} cannot be read: {why}", clean(&session));
+                exit = Exit::INTERNAL;
+            }
         }
     }
-    Exit::OK
+    exit
 }
 
 fn clean(text: &str) -> String {

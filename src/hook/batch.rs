@@ -55,6 +55,8 @@ impl Session<'_> {
     /// Whether a call of the batch brought in something from outside.
     fn brought_in(&self, tool: &str, call: &Value) -> bool {
         let input = call.get("tool_input").unwrap_or(&Value::Null);
-        self.dispatched() || policy::look(tool, input, &self.scope, self.env.world()).prints_outside
+        self.dispatched()
+            || policy::look(tool, input, &self.scope, self.env.world()).prints_outside
+            || self.origin(tool, input).is_some()
     }
 }

@@ -125,9 +125,13 @@ impl Event {
 
     /// The session, cut to 128 characters that are safe in a file name.
     pub fn session(&self) -> String {
-        let id = self.text("session_id").unwrap_or("unknown");
-        id.chars().take(128).map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+        id(self.text("session_id").unwrap_or("unknown"))
     }
+}
+
+/// A session's id, cut to 128 characters that are safe in a file name.
+pub(super) fn id(text: &str) -> String {
+    text.chars().take(128).map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::config::{Config, Places};
 use crate::exit::Exit;
 use crate::policy::{Snapshot, World};
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,6 +20,9 @@ use std::time::Instant;
 /// be made deep enough a third one judges.
 pub fn judge(process: &Process, event: Option<Vec<u8>>) -> Exit {
     std::panic::set_hook(Box::new(|_| {}));
+    if !outlives_file_limit() {
+        return give(&Answer::fault("", "the limit on file sizes would end this process"));
+    }
     let turn = Arc::new(Turn::default());
     let watched = Arc::clone(&turn);
     let end = Instant::now() + DEADLINE;
@@ -126,13 +129,53 @@ fn give(answer: &Answer) -> Exit {
     if let Some(document) = &answer.document {
         let mut line = crate::sanitise::out::json(&document.to_string());
         line.push('\n');
-        let mut out = std::io::stdout().lock();
         // A denial that cannot be written must not turn into silence.
-        if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
+        if put(line.as_bytes()).is_err() {
             return Exit::REFUSED;
         }
     }
     if answer.exit == 0 { Exit::OK } else { Exit::REFUSED }
+}
+
+/// Writes `bytes` to standard output, or says why nobody gets them.
+///
+/// A standard output that was closed is `/dev/null` by now (the runtime opens it), and one that is open for reading alone
+/// takes everything in silence when it is written to through `std`. Both are errors here.
+pub fn put(bytes: &[u8]) -> std::io::Result<()> {
+    /// Major 1, minor 3 (`Documentation/admin-guide/devices.txt` of the kernel).
+    const NULL_DEVICE: u64 = 0x103;
+    let out = std::io::stdout();
+    let stat = rustix::fs::fstat(&out)?;
+    if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_char_device() && stat.st_rdev == NULL_DEVICE {
+        return Err(std::io::Error::other("standard output is closed or leads nowhere"));
+    }
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match rustix::io::write(&out, rest) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(n) => rest = rest.get(n..).unwrap_or_default(),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(why) => return Err(why.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Sees to it that writing beyond a limit on file sizes is an error and not the end of the process (SIGXFSZ), which a
+/// client without `onFailure` takes for silence. Whether it could; only a limit that the files of jess can reach is worth
+/// the effort.
+pub fn outlives_file_limit() -> bool {
+    use rustix::process::{Resource, getrlimit};
+    if getrlimit(Resource::Fsize).current.is_none_or(|limit| limit >= 4 * crate::audit::ROTATE) {
+        return true;
+    }
+    // A handler stays for the life of the process, whatever becomes of the runtime that set it.
+    let handler = std::panic::catch_unwind(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let _in = runtime.enter();
+        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(libc::SIGXFSZ)).map(drop)
+    });
+    matches!(handler, Ok(Ok(())))
 }
 
 /// This process.

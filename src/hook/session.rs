@@ -3,29 +3,44 @@
 //! A rises when content from outside came in, B when sensitive material was used, C when something could leave. The
 //! call that would bring the third leg is asked about, with the evidence; see [`crate::policy::rule_of_two`].
 
-use super::{Session, seal};
+use super::{Session, event, seal};
 use crate::audit::state::{self, Label};
 use crate::audit::{Error, Log, Record};
 use crate::policy::{Decision, Verdict};
+use std::path::{Path, PathBuf};
 
 /// The rule that holds a session for a person.
 const NEEDS_HUMAN: &str = "session.needs_human";
 /// The rule for decisions that cannot be put on record.
 const UNRECORDED: &str = "audit.unrecorded";
+/// Most sessions that one continues.
+const ANCESTORS_MAX: usize = 16;
 
 impl Session<'_> {
     /// What the labels say to a call that reaches out of the machine.
-    pub(super) fn triangle(&self) -> Decision {
-        let Some(dir) = self.env.state() else { return Decision::SILENT };
-        if let Err(why) = Log::open(&dir) {
-            return Decision::ask(
-                "rule_of_two.unknown",
-                format!("What this session has seen cannot be kept: {why}."),
-            );
-        }
-        let labels = state::labels(&dir, &self.event.session());
+    pub(super) fn triangle(&self, account: Option<&str>) -> Decision {
+        let kept = self.state_dir().and_then(|dir| Log::open(&dir).map(|_| dir));
+        let dir = match kept {
+            Ok(dir) => dir,
+            Err(why) => {
+                return Decision::ask(
+                    "rule_of_two.unknown",
+                    format!("What this session has seen cannot be kept: {why}."),
+                );
+            }
+        };
+        let labels = match self.inherit().and_then(|()| state::labels(&dir, &self.event.session())) {
+            Ok(labels) => labels,
+            Err(why) => {
+                return Decision::ask(
+                    "rule_of_two.unknown",
+                    format!("What this session has seen is not known: {why}."),
+                );
+            }
+        };
         let evidence = |leg: char| labels.iter().rev().find(|l| l.leg == leg).map(|l| l.evidence.clone());
-        match (evidence('A'), evidence('B')) {
+        let used = account.map(|what| format!("this call uses {what}"));
+        match (evidence('A'), evidence('B').or(used)) {
             (Some(a), Some(b)) => Decision::ask(
                 "rule_of_two.third",
                 format!(
@@ -37,7 +52,47 @@ impl Session<'_> {
         }
     }
 
-    /// Labels that a finished call raises, on disk when this returns.
+    /// Where state is kept.
+    fn state_dir(&self) -> Result<PathBuf, Error> {
+        self.env.state().ok_or(Error::Nowhere)
+    }
+
+    /// Takes over the labels and counts of the sessions whose conversation this one continues. Each is taken once: what a
+    /// person cleared since stays cleared.
+    pub(super) fn inherit(&self) -> Result<(), Error> {
+        let dir = self.state_dir()?;
+        let own = self.event.session();
+        self.ancestors().iter().try_for_each(|before| state::inherit(&dir, before, &own))
+    }
+
+    /// The sessions that a resumed or forked one continues, as far as its transcript tells: by its file's name, and by the
+    /// sessions that its first lines name. At most [`ANCESTORS_MAX`].
+    fn ancestors(&self) -> Vec<String> {
+        let path = Path::new(self.event.text("transcript_path").unwrap_or_default());
+        if path.extension().is_none_or(|e| e != "jsonl") {
+            return Vec::new();
+        }
+        let named = path.file_stem().map(|s| s.to_string_lossy().into_owned());
+        let text = self.env.world().read(path).unwrap_or_default();
+        // Inside a text of the conversation the quotes are escaped, so this is a key.
+        let inside = text
+            .split("\"sessionId\":")
+            .skip(1)
+            .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
+        let own = self.event.session();
+        let mut out: Vec<String> = Vec::new();
+        for id in named.as_deref().into_iter().chain(inside).map(event::id) {
+            if out.len() >= ANCESTORS_MAX {
+                break;
+            }
+            if !id.is_empty() && id != own && !out.contains(&id) {
+                out.push(id);
+            }
+        }
+        out
+    }
+
+    /// Labels that a call raises, whether it succeeded or failed, on disk when this returns.
     pub(super) fn raise_after(&self) -> Result<(), Error> {
         let Some(dir) = self.env.state() else { return Ok(()) };
         let tool = self.event.tool();
@@ -45,20 +100,20 @@ impl Session<'_> {
         if let Some(origin) = self.outside() {
             legs.push(('A', format!("{tool} {origin}")));
         }
-        let may_matter =
-            matches!(tool, "Bash" | "Monitor" | "WebFetch" | "WebSearch" | "Read" | "Edit" | "Grep")
-                || tool.starts_with("mcp__");
-        if may_matter {
-            let seen = crate::policy::look(tool, self.event.input(), &self.scope, self.env.world());
-            // The call ran, so a person agreed to it.
-            if seen.decision.rule.starts_with("secret.") {
-                legs.push(('B', format!("{tool}: {}", seen.decision.reason)));
-            }
-            if seen.reaches {
-                legs.push(('C', tool.to_owned()));
-                if tool == "Bash" {
-                    legs.push(('A', "Bash that talks to another machine".to_owned()));
-                }
+        let seen = crate::policy::look(tool, self.event.input(), &self.scope, self.env.world());
+        // The call ran, so a person agreed to it.
+        if seen.decision.rule.starts_with("secret.") {
+            legs.push(('B', format!("{tool}: {}", seen.decision.reason)));
+        }
+        if let Some(what) = seen.account {
+            legs.push(('B', format!("{tool} with {what}")));
+        }
+        if seen.reaches {
+            legs.push(('C', tool.to_owned()));
+            if matches!(tool, "Bash" | "Monitor" | "PowerShell") {
+                legs.push(('A', format!("{tool} that talks to another machine")));
+            } else if self.outside().is_none() {
+                legs.push(('A', tool.to_owned()));
             }
         }
         if legs.is_empty() {
@@ -76,6 +131,9 @@ impl Session<'_> {
 
     /// Puts a decision on record. Where that cannot be done the configured verdict counts, unless this one is stricter,
     /// and the person is told.
+    ///
+    /// A denial counts towards the session's limit. A question does not: the person who is asked sees it, and with nobody
+    /// there it is a denial and counts as one.
     pub(super) fn record(&self, seen: Decision) -> (Decision, Option<String>) {
         let verdict = match seen.verdict {
             Verdict::Deny => "deny",
@@ -86,7 +144,8 @@ impl Session<'_> {
         if seen.verdict == Verdict::Deny && seen.rule != NEEDS_HUMAN {
             kept = kept.and(self.count('d'));
         }
-        let Err(why) = kept else { return (seen, None) };
+        // A count that cannot be read holds nobody back, and is as good as none.
+        let Err(why) = kept.and(self.counted()) else { return (seen, None) };
         let instead = Decision {
             verdict: self.config.unrecorded,
             rule: UNRECORDED,
@@ -104,16 +163,18 @@ impl Session<'_> {
 
     /// Counts a denial or a result with findings towards the session's limits.
     fn count(&self, what: char) -> Result<(), Error> {
-        match self.env.state() {
-            Some(dir) => state::count(&dir, &self.event.session(), what),
-            None => Ok(()),
-        }
+        state::count(&self.state_dir()?, &self.event.session(), what)
+    }
+
+    /// How many denials and results with findings the session met.
+    fn counted(&self) -> Result<(usize, usize), Error> {
+        state::counts(&self.state_dir()?, &self.event.session())
     }
 
     /// The verdict on every call of a session that has met too many denials or findings: a person has to look at it.
     pub(super) fn needs_human(&self) -> Option<Decision> {
-        let dir = self.env.state()?;
-        let (denials, findings) = state::counts(&dir, &self.event.session());
+        // What cannot be read is the concern of `record`.
+        let (denials, findings) = self.counted().ok()?;
         let over = |n: usize, most: Option<u32>| most.is_some_and(|m| n >= m as usize);
         if !over(denials, self.config.denials_max) && !over(findings, self.config.findings_max) {
             return None;
@@ -146,7 +207,7 @@ impl Session<'_> {
     }
 
     fn append(&self, verdict: &str, rule: &str, reason: &str) -> Result<(), Error> {
-        let Some(dir) = self.env.state() else { return Ok(()) };
+        let dir = self.state_dir()?;
         let text = |key: &str| self.event.text(key).unwrap_or_default().chars().take(128).collect::<String>();
         let record = Record {
             time: self.env.now(),

@@ -101,7 +101,12 @@ impl Place {
             env.extend(value.unwrap_or_default().as_encoded_bytes());
             env.push(0);
         }
-        let said = jess::daemon::client::ask(&self.at("run/jess"), &env, event.to_string().as_bytes());
+        let said = jess::daemon::client::ask(
+            &self.at("run/jess"),
+            Path::new(JESS),
+            &env,
+            event.to_string().as_bytes(),
+        );
         let (code, stdout, stderr) =
             said.map_or((77, Vec::new(), Vec::new()), |r| (r.exit, r.document, r.message));
         Output { status: ExitStatus::from_raw(i32::from(code) << 8), stdout, stderr }

@@ -6,9 +6,11 @@ use serde_json::json;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn the_daemon_answers_and_its_answers_are_those_of_the_process_alone() {
@@ -116,10 +118,12 @@ fn two_daemons_do_not_run_at_once() {
 }
 
 /// Answers every question with silence.
-fn yes_man(place: &Place, mode: u32) {
+fn yes_man(place: &Place) -> Arc<AtomicBool> {
     let dir = place.at("run/jess");
     fs::create_dir(&dir).unwrap();
-    fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+    let asked = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&asked);
     let listener = UnixListener::bind(dir.join("hook.sock")).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
@@ -128,25 +132,38 @@ fn yes_man(place: &Place, mode: u32) {
             if stream.read_exact(&mut length).is_ok() {
                 let mut rest = vec![0; u32::from_le_bytes(length) as usize];
                 let _ = stream.read_exact(&mut rest);
+                told.store(true, Ordering::SeqCst);
                 let _ = stream.write_all(&wire::reply(&wire::Reply::default()));
             }
         }
     });
+    asked
+}
+
+#[test]
+fn a_socket_that_another_program_serves_is_not_asked() {
+    let place = Place::new();
+    let dangerous = place.event("Bash", json!({"command": "cat .env"}), "t");
+    place.config("[daemon]\nenabled = false");
+    let asked = yes_man(&place);
+    assert_eq!(word(&place.hook(Path::new(HOOK), &dangerous)), "deny");
+    assert!(!asked.load(Ordering::SeqCst), "not a word of the event is told to it");
+    // A client that looks at nothing believes it.
+    let mut stream = UnixStream::connect(place.at("run/jess/hook.sock")).unwrap();
+    stream.write_all(&wire::request(b"", b"{}").unwrap()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, wire::reply(&wire::Reply::default()));
 }
 
 #[test]
 fn a_socket_in_a_directory_open_to_others_is_not_asked() {
     let place = Place::new();
-    let dangerous = place.event("Bash", json!({"command": "cat .env"}), "t");
-    yes_man(&place, 0o700);
-    assert_eq!(
-        word(&place.hook(Path::new(HOOK), &dangerous)),
-        "none",
-        "the user's own directory is believed"
-    );
-    let place = Place::new();
-    yes_man(&place, 0o777);
-    assert_eq!(word(&place.hook(Path::new(HOOK), &dangerous)), "deny");
+    let _daemon = place.daemon();
+    let ordinary = place.event("Bash", json!({"command": "ls"}), "t");
+    assert_eq!(word(&place.asked(&ordinary)), "none");
+    fs::set_permissions(place.at("run/jess"), fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(place.asked(&ordinary).status.code(), Some(77));
 }
 
 #[test]

@@ -4,10 +4,14 @@
 
 mod dangerous;
 mod faults;
+mod found;
 mod fuzz;
 mod known;
+mod labels;
 mod ordinary;
 mod protocol;
+mod sealing;
+mod state;
 mod tools;
 #[cfg(test)]
 mod world;
