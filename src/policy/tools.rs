@@ -1,49 +1,27 @@
 //! The client's own tools: what each one's input means.
 
+mod agents;
+mod powershell;
+mod search;
+
 use super::world::Kind;
 use super::{Decision, Scope, Verdict, World, mcp, paths, shell, web};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Tools of the client that neither touch files nor leave the machine.
+#[rustfmt::skip]
 const INNER: &[&str] = &[
-    "TodoWrite",
-    "TodoRead",
-    "TaskCreate",
-    "TaskUpdate",
-    "TaskList",
-    "TaskGet",
-    "TaskStop",
-    "TaskOutput",
-    "ToolSearch",
-    "ListAgents",
-    "ReportFindings",
-    "ScheduleWakeup",
-    "StructuredOutput",
-    "ExitPlanMode",
-    "EnterPlanMode",
-    "AskUserQuestion",
-    "Skill",
-    "KillShell",
-    "BashOutput",
-    "DeferredToolPlaceholder",
-    "SendMessage",
+    "TodoWrite", "TodoRead", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskStop", "TaskOutput", "ToolSearch", "ListAgents",
+    "ReportFindings", "ScheduleWakeup", "StructuredOutput", "ExitPlanMode", "EnterPlanMode", "AskUserQuestion", "Skill", "KillShell", "BashOutput",
+    "DeferredToolPlaceholder", "SendMessage", "CronList", "CronDelete", "TeamCreate", "TeamDelete",
 ];
 
 /// Tools of the client that work on files.
+#[rustfmt::skip]
 const FILES: &[&str] = &[
-    "Read",
-    "Edit",
-    "MultiEdit",
-    "Write",
-    "NotebookEdit",
-    "NotebookRead",
-    "LS",
-    "Glob",
-    "Grep",
-    "LSP",
-    "EnterWorktree",
-    "ExitWorktree",
+    "Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "NotebookRead", "LS", "Glob", "Grep", "LSP", "EnterWorktree", "ExitWorktree",
 ];
 
 /// Tools whose calls are judged by what they start.
@@ -53,7 +31,7 @@ const COMMANDS: &[&str] = &["Bash", "Monitor", "PowerShell", "Agent", "Task", "W
 pub fn look(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> shell::Seen {
     match (tool, input.get("command").and_then(Value::as_str)) {
         ("Bash" | "Monitor" | "PowerShell", Some(line)) if !line.is_empty() && !line.contains('\0') => {
-            let mut seen = shell::look(line, scope, world);
+            let mut seen = started(tool, line, input, scope, world);
             seen.decision = scope.custom.tool(tool, input).or(seen.decision).or(unsandboxed(input));
             seen
         }
@@ -64,6 +42,49 @@ pub fn look(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> shel
             shell::Seen { decision, reaches: outside, prints_outside: outside, account: None }
         }
     }
+}
+
+/// A command with what its call sets up for it: `env` and `cwd`.
+fn started(tool: &str, line: &str, input: &Value, scope: &Scope, world: &dyn World) -> shell::Seen {
+    let mut scope = Cow::Borrowed(scope);
+    let cwd = ["cwd", "workdir", "working_directory", "workingDirectory"].iter().find_map(|k| input.get(k));
+    if let Some(Value::String(dir)) = cwd
+        && !dir.contains('\0')
+        && let Some(dir) = paths::meanings(dir, &scope.cwd, &scope, world).into_iter().next()
+    {
+        scope.to_mut().cwd = dir;
+    }
+    let mut lead = String::new();
+    for (name, value) in input.get("env").and_then(Value::as_object).into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let setting = format!("{name}={value}").replace('\'', r"'\''");
+        let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        lead.push_str(&format!("{} '{setting}'; ", if plain { "export" } else { "env" }));
+    }
+    let mut seen = shell::look(&format!("{lead}{line}"), &scope, world);
+    if tool == "PowerShell" {
+        if seen.decision.rule == "shell.syntax" {
+            seen.decision = Decision::SILENT;
+        }
+        let there = shell::look(&powershell::translated(line), &scope, world);
+        let unread = there.decision.rule == "shell.syntax";
+        let mut decision = std::mem::take(&mut seen.decision);
+        if !unread {
+            decision = decision.or(there.decision);
+        }
+        if unread || powershell::hides(line) {
+            decision = decision.or(Decision::ask(
+                "shell.powershell",
+                "What the line does cannot be told from it. Use plain commands, or a person has to agree.",
+            ));
+        }
+        seen.decision = decision;
+        seen.reaches |= there.reaches;
+        seen.prints_outside |= there.prints_outside;
+        seen.account = seen.account.or(there.account);
+    }
+    seen
 }
 
 /// What may be said about a call of `tool` with `input`.
@@ -93,19 +114,26 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
         }
         "NotebookRead" => required(tool, input, "notebook_path", |p| read(p, scope, world)),
         "LS" => required(tool, input, "path", |_| Decision::SILENT),
-        "Glob" => glob(input, scope, world),
-        "Grep" => grep(input, scope, world),
+        "Glob" => search::glob(input, scope, world),
+        "Grep" => search::grep(input, scope, world),
         "WebFetch" => required(tool, input, "url", |u| web::fetch(u, web::Fetcher::Tool, &scope.custom)),
         "WebSearch" => required(tool, input, "query", |q| {
             if mcp::holds_secret(q) {
                 Decision::deny("web.secret", "The search holds something shaped like a credential.")
+            } else if mcp::holds_password(q) {
+                Decision::ask("web.secret", "The search holds something that looks like a password or key.")
             } else {
                 Decision::SILENT
             }
         }),
-        "Agent" | "Task" | "Workflow" => agent(input, scope),
+        "Agent" | "Task" | "Workflow" => agents::agent(tool, input, scope, world),
+        "SendMessage" | "ScheduleWakeup" => agents::message(tool, input),
+        "CronCreate" | "RemoteTrigger" => {
+            agents::message(tool, input).or(mcp::judge(tool, input, scope, world))
+        }
+        "Config" => agents::setting(input).or(mcp::judge(tool, input, scope, world)),
         _ if INNER.contains(&tool) => Decision::SILENT,
-        _ => mcp::judge(tool, input, scope, world),
+        _ => mcp::judge(tool, input, scope, world).or(patched(tool, input, scope, world)),
     }
 }
 
@@ -124,7 +152,7 @@ fn required(tool: &str, input: &Value, key: &str, judge: impl FnOnce(&str) -> De
 }
 
 fn command(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decision {
-    let seen = required(tool, input, "command", |c| shell::judge(c, scope, world));
+    let seen = required(tool, input, "command", |c| started(tool, c, input, scope, world).decision);
     seen.or(unsandboxed(input))
 }
 
@@ -184,138 +212,130 @@ pub(super) fn protected_denied(path: &Path, what: &str) -> Decision {
 }
 
 fn read(path: &str, scope: &Scope, world: &dyn World) -> Decision {
+    let mut seen = Decision::SILENT;
     for p in paths::meanings(path, &scope.cwd, scope, world) {
         if let Some(what) = paths::secret(&p, scope)
             && !(world.kind(&p) == Kind::Dir && p.ends_with(".env"))
         {
-            return secret_denied(&p, what);
+            seen = seen.or(secret_denied(&p, what));
+        } else if holds_token(&p, world) {
+            seen = seen.or(Decision::ask(
+                "secret.read",
+                format!("{} holds a token or a password. A person has to agree to reading it.", shown(&p)),
+            ));
         }
     }
-    Decision::SILENT
+    seen
+}
+
+/// Settings of package managers that are ordinary until somebody puts a token into them.
+#[rustfmt::skip]
+const TOKEN_FILES: &[&str] = &[
+    ".npmrc", ".yarnrc", ".yarnrc.yml", "pip.conf", "pip.ini", "nuget.config", ".bowerrc", "bunfig.toml", "uv.toml",
+];
+
+/// What such a token stands behind, in small letters.
+#[rustfmt::skip]
+const TOKEN_MARKS: &[&str] = &[
+    "_authtoken=", "_auth=", "_password=", "authtoken:", "npmauthtoken", "npmauthident", "cleartextpassword", "token =",
+];
+
+/// Whether such settings hold a token of their own, and not only a variable's name.
+fn holds_token(path: &Path, world: &dyn World) -> bool {
+    let name = path.file_name().map(|n| paths::fold(&n.to_string_lossy())).unwrap_or_default();
+    if !TOKEN_FILES.contains(&name.as_str()) {
+        return false;
+    }
+    let text = world.read(path).unwrap_or_default();
+    text.lines().any(|line| {
+        let line = line.trim().to_lowercase();
+        let marked = TOKEN_MARKS.iter().find_map(|m| line.split_once(*m)).is_some_and(|(_, value)| {
+            let value = value.trim_matches([' ', '"', '\'', ':', '=']);
+            !value.is_empty() && !value.contains("${")
+        });
+        let userinfo = line
+            .split_once("://")
+            .and_then(|(_, rest)| rest.split('/').next())
+            .and_then(|host| host.split_once('@'))
+            .is_some_and(|(user, _)| user.contains(':') && !user.contains("${"));
+        !line.starts_with(['#', ';']) && (marked || userinfo)
+    })
 }
 
 fn write(path: &str, scope: &Scope, world: &dyn World) -> Decision {
-    for p in paths::meanings(path, &scope.cwd, scope, world) {
-        if let Some(what) = paths::protected(&p, scope) {
-            return protected_denied(&p, what);
+    let places = paths::meanings(path, &scope.cwd, scope, world);
+    let mut seen = Decision::SILENT;
+    for p in &places {
+        if let Some(what) = paths::protected(p, scope) {
+            seen = seen.or(protected_denied(p, what));
+        } else if p.ends_with(".git") && world.kind(p) != Kind::Dir {
+            seen = seen.or(protected_denied(p, "a file that says where a repository and its hooks are"));
+        } else if foreign(p, scope) {
+            seen = seen.or(Decision::ask(
+                "write.outside",
+                format!("{} lies outside the project. A person has to agree to the change.", shown(p)),
+            ));
         }
     }
-    Decision::SILENT
+    seen
+}
+
+/// Whether a path is neither the project's, nor scratch space, nor opened by the configuration.
+fn foreign(path: &Path, scope: &Scope) -> bool {
+    let inside = path.starts_with(&scope.project) || path.starts_with(&scope.cwd);
+    // What is writable below `.claude` is the client's own scratch.
+    let client = path.components().any(|c| c.as_os_str() == ".claude");
+    let own = inside || client || path.starts_with("/dev") || paths::is_scratch(path, scope);
+    let opened = !scope.custom.write.is_empty() || scope.custom.protected_except.fit(path);
+    !(own || opened)
+}
+
+/// Most files that a patch may change; at the bound a person is asked.
+const PATCH_MAX: usize = 1_000;
+
+/// The files that a patch among the arguments of an unknown tool changes.
+fn patched(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decision {
+    let lower: String = tool.chars().take(256).flat_map(char::to_lowercase).collect();
+    let applies = ["patch", "apply", "edit"].iter().any(|w| lower.contains(w));
+    let mut todo = vec![input];
+    let mut seen = Decision::SILENT;
+    let mut files = 0;
+    while let Some(value) = todo.pop() {
+        match value {
+            Value::String(text) if applies || text.trim_start().starts_with("*** Begin Patch") => {
+                for path in patch_targets(text) {
+                    files += 1;
+                    if files > PATCH_MAX {
+                        return seen.or(Decision::ask(
+                            "mcp.bound",
+                            "The patch changes more files than can be judged. Make smaller ones.",
+                        ));
+                    }
+                    seen = seen.or(write(path, scope, world));
+                }
+            }
+            Value::Array(items) => todo.extend(items),
+            Value::Object(map) => todo.extend(map.values()),
+            _ => {}
+        }
+    }
+    seen
+}
+
+/// The paths that the headers of a patch name: a model's own format, and unified diffs.
+fn patch_targets(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let own = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+        let path = own.iter().find_map(|h| line.strip_prefix(*h)).or_else(|| {
+            let path = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- "))?;
+            let path = path.split('\t').next().unwrap_or(path);
+            Some(path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path))
+        })?;
+        let path = path.trim();
+        (!path.is_empty() && path != "/dev/null" && !path.contains('\0')).then_some(path)
+    })
 }
 
 fn exists(path: &str, scope: &Scope, world: &dyn World) -> bool {
     paths::meanings(path, &scope.cwd, scope, world).iter().any(|p| world.kind(p) != Kind::Missing)
-}
-
-/// A directory that a search starts from; the project's own is the default.
-fn root(input: &Value, scope: &Scope, world: &dyn World) -> Result<Vec<std::path::PathBuf>, Decision> {
-    match input.get("path") {
-        None | Some(Value::Null) => Ok(vec![scope.cwd.clone()]),
-        Some(Value::String(p)) if !p.contains('\0') => Ok(paths::meanings(p, &scope.cwd, scope, world)),
-        Some(_) => Err(Decision::deny(
-            "input.malformed",
-            "`path` is not a plain text, so the call cannot be judged.",
-        )),
-    }
-}
-
-fn glob(input: &Value, scope: &Scope, world: &dyn World) -> Decision {
-    let roots = match root(input, scope, world) {
-        Ok(roots) => roots,
-        Err(denied) => return denied,
-    };
-    let Some(pattern) = input.get("pattern").and_then(Value::as_str) else {
-        return Decision::deny(
-            "input.malformed",
-            "Glob: `pattern` is missing or not a text, so the call cannot be judged.",
-        );
-    };
-    // Names are no secret by themselves, but a listing of a place of secrets has no other use.
-    let fixed = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
-    let fixed = fixed.rsplit_once('/').map_or("", |(dir, _)| if dir.is_empty() { "/" } else { dir });
-    for root in &roots {
-        for p in paths::meanings(fixed, root, scope, world).iter().chain([root]) {
-            if let Some(what) = paths::secret_place(p, scope)
-                && what == "a directory of credentials"
-            {
-                return secret_denied(p, what);
-            }
-        }
-    }
-    Decision::SILENT
-}
-
-fn grep(input: &Value, scope: &Scope, world: &dyn World) -> Decision {
-    let roots = match root(input, scope, world) {
-        Ok(roots) => roots,
-        Err(denied) => return denied,
-    };
-    let Some(pattern) = input.get("pattern").and_then(Value::as_str) else {
-        return Decision::deny(
-            "input.malformed",
-            "Grep: `pattern` is missing or not a text, so the call cannot be judged.",
-        );
-    };
-    let content = input.get("output_mode").and_then(Value::as_str) == Some("content");
-    let filter = input.get("glob").and_then(Value::as_str);
-    for root in &roots {
-        if let Some(what) = paths::secret(root, scope).or_else(|| paths::secret_place(root, scope)) {
-            return secret_denied(root, what);
-        }
-        if let Some(filter) = filter {
-            let dots = filter.split([',', '{', '}', '/']).any(|f| f.starts_with('.') || f.contains("env"));
-            let hit = paths::secrets_below(root, scope, world, &|p| {
-                p.file_name().is_some_and(|n| {
-                    filter.split([',', '{', '}', '/', ' ']).any(|f| {
-                        !f.is_empty()
-                            && f.contains(|c: char| c.is_alphanumeric())
-                            && shell::glob_matches(f, &n.to_string_lossy())
-                    })
-                })
-            });
-            if let Some(p) = hit.first() {
-                return secret_denied(p, "a secret file that the glob selects");
-            }
-            if dots && ["**/.env", ".env", ".env*", "*.env", ".env.*"].contains(&filter) {
-                return secret_denied(Path::new(filter), "a pattern for secret files");
-            }
-        }
-        if content
-            && shell::seeks_secrets(pattern)
-            && filter.is_none()
-            && input.get("type").is_none_or(Value::is_null)
-        {
-            let ignored = world.read(&scope.project.join(".gitignore")).unwrap_or_default();
-            let hit = paths::secrets_below(root, scope, world, &|p| {
-                p.file_name().is_some_and(|n| {
-                    !ignored.lines().any(|l| l.trim().trim_start_matches('/') == n.to_string_lossy())
-                })
-            });
-            if let Some(p) = hit.first() {
-                return secret_denied(p, "a secret file that the search would print");
-            }
-        }
-    }
-    Decision::SILENT
-}
-
-fn agent(input: &Value, scope: &Scope) -> Decision {
-    let kind = input.get("subagent_type").and_then(Value::as_str).unwrap_or("general-purpose");
-    let asked = scope.custom.agent(kind);
-    asked.or(mode_of(input))
-}
-
-/// A subagent without permission checks.
-fn mode_of(input: &Value) -> Decision {
-    match input.get("mode").or_else(|| input.get("permission_mode")).or_else(|| input.get("permissionMode")) {
-        Some(Value::String(m))
-            if m.to_lowercase().contains("bypass") || m.to_lowercase().contains("skip") =>
-        {
-            Decision::ask(
-                "agent.bypass",
-                "The subagent would run without permission checks. Start it in the session's own mode.",
-            )
-        }
-        _ => Decision::SILENT,
-    }
 }

@@ -9,6 +9,7 @@ mod fuzz;
 mod known;
 mod labels;
 mod ordinary;
+mod places;
 mod protocol;
 mod sealing;
 mod state;

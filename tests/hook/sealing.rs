@@ -278,3 +278,27 @@ fn in_a_dispatched_session_no_tool_brings_in_bare_text() {
     let own = json!({"todos": [{"content": MARK, "status": "pending"}]});
     assert_eq!(post(&place, "TodoWrite", own.clone(), own, &more), None, "the model's own list");
 }
+
+#[test]
+fn what_others_wrote_elsewhere_is_sealed_whatever_printed_it() {
+    let place = Place::new();
+    let response = json!({"stdout": MARK, "stderr": "", "interrupted": false, "isImage": false});
+    for command in [
+        "npm view left-pad readme",
+        "pip index versions x",
+        "cargo info serde",
+        "kubectl logs x",
+        "docker logs x",
+        "psql -h db.example -c 'select note from t'",
+        "gh pr view 3",
+        "helm show readme x",
+    ] {
+        sealed(&place, "Bash", json!({"command": command}), response.clone(), &[]);
+    }
+    for command in
+        ["npm test", "cargo build", "docker ps", "psql -c 'select 1'", "kubectl config current-context"]
+    {
+        let out = post(&place, "Bash", json!({"command": command}), response.clone(), &[]);
+        assert_eq!(out, None, "{command}");
+    }
+}

@@ -146,7 +146,7 @@ impl Uses {
             remote: any(REMOTE),
             lists: here(LISTS),
             // What is sent to a terminal is a command, and is judged as one.
-            consequence: consequence.filter(|c| !looks && !any(OWN) && !(*c == "send" && shell)),
+            consequence: consequence.filter(|c| !(looks || any(OWN) || *c == "send" && shell)),
             makes: here(&[
                 "create", "make", "new", "update", "set", "fork", "edit", "change", "add", "upload",
             ]),

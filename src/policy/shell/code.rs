@@ -341,6 +341,7 @@ impl Machine<'_> {
             ".local/state/jess",
             ".config/jess",
             "/jess/sessions",
+            "/jess/lineage",
             "claude-code/managed",
         ]
         .iter()

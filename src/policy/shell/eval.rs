@@ -54,6 +54,8 @@ pub(super) struct Machine<'a> {
     pub reaches: bool,
     /// Where it uses an account of the operator's.
     pub account: Option<&'static str>,
+    /// Whether it prints what others wrote elsewhere.
+    pub told: bool,
     pub(super) steps: usize,
     pub(super) parsed: usize,
     pub depth: usize,
@@ -80,6 +82,7 @@ impl<'a> Machine<'a> {
             only_programs: false,
             reaches: false,
             account: None,
+            told: false,
             steps: 0,
             parsed: 0,
             depth: 0,

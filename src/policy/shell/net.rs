@@ -287,8 +287,8 @@ impl Machine<'_> {
                 None => file,
             };
             self.write_file(&file, true);
-            if dir.first().is_some() {
-                self.lands_in(&dir[0]);
+            if let Some(dir) = dir.first() {
+                self.lands_in(dir);
             }
             for path in self.meanings(&file) {
                 let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();

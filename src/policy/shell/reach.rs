@@ -176,6 +176,32 @@ const VERBS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Programs that print what others wrote elsewhere: pages of registries, logs, objects.
+const TELLS: &[(&str, &[&str])] = &[
+    ("npm", &["view", "info", "show", "search", "audit"]),
+    ("pnpm", &["view", "info", "search"]),
+    ("yarn", &["info"]),
+    ("pip", &["index", "search"]),
+    ("pip3", &["index", "search"]),
+    ("cargo", &["search", "info"]),
+    ("gem", &["search", "info"]),
+    ("brew", &["info", "search", "home"]),
+    ("helm", &["show", "search"]),
+    ("docker", &["logs", "search"]),
+    ("podman", &["logs", "search"]),
+    ("kubectl", &["logs", "describe"]),
+    ("oc", &["logs", "describe"]),
+    ("heroku", &["logs"]),
+    ("vercel", &["logs"]),
+    ("fly", &["logs"]),
+    ("flyctl", &["logs"]),
+    ("yt-dlp", &[""]),
+    ("jira", &[""]),
+    ("linear", &[""]),
+    ("sentry-cli", &["issues", "events"]),
+    ("glow", &[""]),
+];
+
 /// Databases: on this machine unless something names another.
 const DATABASES: &[&str] = &[
     "psql",
@@ -239,6 +265,7 @@ impl Machine<'_> {
         let database =
             DATABASES.contains(&base) && args.iter().enumerate().any(|(i, a)| elsewhere(a, args.get(i + 1)));
         self.reaches |= reaches || database;
+        self.told |= database || TELLS.iter().any(|(program, words)| *program == base && verb(words));
         let account = ACCOUNTS.iter().find(|(program, _)| *program == base && reaches);
         if let Some((_, what)) = account {
             self.account = Some(what);
