@@ -4,12 +4,13 @@ use crate::dispatch::{self, Reach, network};
 use crate::egress::{self, Config};
 use crate::exit::Exit;
 use crate::sandbox::profile::{self, Bound, Cpus, Input, LimitSettings, Profile, Seconds, Size, Tools};
-use crate::sandbox::{self, Report, Sandbox, Spec, Tier, Watch, Weakened};
+use crate::sandbox::{self, Output, Report, Sandbox, Spec, Tier, Watch, Weakened};
 use clap::Parser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 mod observed;
+mod target;
 
 /// Runs a command with nothing of the host but read-only system directories and what is granted.
 #[derive(clap::Args)]
@@ -288,14 +289,11 @@ fn run_with<N: clap::Args, D: Door>(args: Args<N>, door: impl FnOnce(N) -> Optio
         return Exit::USAGE;
     }
     // Opened before anything runs, so that a report that can't be written stops the run, not its result.
-    let report_file = match report_to.as_deref().map(std::fs::File::create).transpose() {
+    let opened = report_to.map(|path| target::Target::open("report", path)).transpose();
+    let report_file = match opened {
         Ok(file) => file,
         Err(error) => {
-            let path = report_to.unwrap_or_default();
-            tell!(
-                "jess run: writing the report to {}: {error}; choose another --report",
-                crate::sanitise::path(&path)
-            );
+            tell!("jess run: {error}; choose another --report");
             return Exit::USAGE;
         }
     };
@@ -303,7 +301,7 @@ fn run_with<N: clap::Args, D: Door>(args: Args<N>, door: impl FnOnce(N) -> Optio
     let profile_to = match observe.map(observed::Target::open).transpose() {
         Ok(target) => target,
         Err(error) => {
-            tell!("jess run: {error}");
+            tell!("jess run: {error}; choose another --observe");
             return Exit::USAGE;
         }
     };
@@ -312,6 +310,11 @@ fn run_with<N: clap::Args, D: Door>(args: Args<N>, door: impl FnOnce(N) -> Optio
         if profile_to.is_some() {
             tell!("jess run: {}", observed::WARNING);
             spec.watch = Watch::Uses;
+            spec.surface.bare_proc = false;
+            // What is written to stdout is the profile alone.
+            if profile_to.as_ref().is_some_and(observed::Target::is_stdout) {
+                spec.output = Output::Aside;
+            }
             spec.cwd = spec.cwd.or_else(|| here.clone());
         }
         if let Some(gateway) = &gateway {
@@ -355,11 +358,13 @@ fn run_with<N: clap::Args, D: Door>(args: Args<N>, door: impl FnOnce(N) -> Optio
             (error.exit(), Report::of_failure(&error), None)
         }
     };
-    if let Some(file) = report_file
-        && let Err(error) = serde_json::to_writer_pretty(file, &Document { run, egress })
-    {
-        tell!("jess run: writing the report: {error}");
-        return Exit::INTERNAL;
+    if let Some(file) = report_file {
+        let document = serde_json::to_string_pretty(&Document { run, egress });
+        let written = document.map_err(std::io::Error::from).map_err(|why| file.error(why));
+        if let Err(error) = written.and_then(|document| file.write(&document)) {
+            tell!("jess run: {error}");
+            return Exit::INTERNAL;
+        }
     }
     exit
 }
@@ -392,13 +397,20 @@ fn explain(sandbox: &Sandbox, result: &Result<sandbox::Outcome, sandbox::Error>)
 fn exit_of(result: &Result<sandbox::Outcome, sandbox::Error>) -> Exit {
     match result {
         Ok(outcome) => {
+            let mut lost = false;
             for (name, stream) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
-                if stream.passed < stream.written {
+                if let Some(why) = stream.lost {
+                    tell!("jess run: passing {name} on: {why}; {} bytes of it arrived", stream.passed);
+                    lost = true;
+                } else if stream.passed < stream.written {
                     let dropped = stream.written - stream.passed;
                     tell!("jess run: {name} was cut at {} bytes; {dropped} more were dropped", stream.passed);
                 }
             }
-            outcome.ending.exit()
+            match outcome.ending.exit() {
+                Exit::OK if lost => Exit::INTERNAL,
+                exit => exit,
+            }
         }
         Err(error) => {
             tell!("jess run: {error}");

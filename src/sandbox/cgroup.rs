@@ -30,6 +30,8 @@ pub enum Absent {
     Unmounted,
     /// Only version 1 is, or version 2 without a controller: they are all taken by version 1.
     VersionOne,
+    /// What was named is not in a hierarchy of version 2.
+    NoGroup,
     /// No group from the own one up is this user's.
     NotDelegated(PathBuf),
 }
@@ -39,6 +41,7 @@ impl fmt::Display for Absent {
         match self {
             Absent::Unmounted => f.write_str("no cgroup file system is mounted"),
             Absent::VersionOne => f.write_str("version 1 holds the controllers; only version 2 is used"),
+            Absent::NoGroup => f.write_str("it is no directory of a cgroup file system of version 2"),
             Absent::NotDelegated(own) => {
                 write!(f, "{} and the groups above it are not this user's", crate::sanitise::path(own))
             }
@@ -64,6 +67,18 @@ pub fn named(directory: &Path) -> Result<Place, Absent> {
         Ok(Place { directory: directory.into(), controllers: handed_down(directory) })
     } else {
         Err(Absent::NotDelegated(directory.into()))
+    }
+}
+
+/// Whether `directory` is a control group of version 2.
+///
+/// # Errors
+/// [`Absent::NoGroup`].
+pub fn check(directory: &Path) -> Result<(), Absent> {
+    const CGROUP2_SUPER_MAGIC: i128 = 0x6367_7270;
+    match rustix::fs::statfs(directory) {
+        Ok(stat) if i128::from(stat.f_type) == CGROUP2_SUPER_MAGIC => Ok(()),
+        _ => Err(Absent::NoGroup),
     }
 }
 

@@ -9,9 +9,13 @@ use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Different refusals that are kept; more are counted.
+/// Different refusals that are kept, the first and the last of them in equal parts; what was in between is counted.
 pub const KEPT: usize = 64;
+
+/// How many of the first are kept.
+const FIRST: usize = KEPT / 2;
 
 /// What kind of thing was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -71,22 +75,60 @@ impl std::fmt::Display for Denial {
 /// The refusals of one run, in the order in which they were first seen.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Denials {
-    /// The first [`KEPT`] different ones.
+    /// The first and the last different ones, [`KEPT`] in all.
     pub seen: Vec<Denial>,
-    /// How many others there were.
+    /// How many there were in between.
     pub more: u64,
+    /// The index of the latest one.
+    #[serde(skip)]
+    latest: usize,
+}
+
+/// Refusals that several threads note. Cloning gives another handle to the same.
+#[derive(Debug, Clone, Default)]
+pub struct Notes(Arc<Mutex<Denials>>);
+
+impl Notes {
+    fn with<T>(&self, what: impl FnOnce(&mut Denials) -> T) -> T {
+        what(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// [`Denials::note`].
+    pub fn note(&self, kind: Kind, item: String, flag: Option<String>) {
+        self.with(|denials| denials.note(kind, item, flag));
+    }
+
+    /// [`Denials::path`].
+    pub fn path(&self, kind: Kind, path: &Path) {
+        self.with(|denials| denials.path(kind, path));
+    }
+
+    /// [`Denials::connect`].
+    pub fn connect(&self, to: SocketAddr) {
+        self.with(|denials| denials.connect(to));
+    }
+
+    /// What was noted until now.
+    pub fn denials(&self) -> Denials {
+        self.with(|denials| denials.clone())
+    }
 }
 
 impl Denials {
     /// Notes one.
     pub fn note(&mut self, kind: Kind, item: String, flag: Option<String>) {
-        if let Some(known) = self.seen.iter_mut().find(|d| d.kind == kind && d.item == item) {
+        let known = self.seen.iter_mut().enumerate().find(|(_, d)| d.kind == kind && d.item == item);
+        if let Some((index, known)) = known {
             known.times += 1;
-        } else if self.seen.len() < KEPT {
-            self.seen.push(Denial { kind, item, flag, times: 1 });
-        } else {
+            self.latest = index;
+            return;
+        }
+        if self.seen.len() >= KEPT {
+            self.seen.remove(FIRST);
             self.more += 1;
         }
+        self.latest = self.seen.len();
+        self.seen.push(Denial { kind, item, flag, times: 1 });
     }
 
     /// Notes a path, with the flag that shows it.
@@ -113,7 +155,7 @@ impl Denials {
 
     /// One line for the operator: the last refusal, which is what a command is likeliest to have ended of.
     pub fn line(&self) -> Option<String> {
-        let last = self.seen.last()?;
+        let last = self.seen.get(self.latest)?;
         let others = (self.seen.len() as u64 - 1) + self.more;
         Some(match others {
             0 => format!("refused: {last}"),
@@ -163,6 +205,11 @@ mod tests {
         }
         denials.path(Kind::Read, Path::new("/x/0"));
         assert_eq!((denials.seen.len(), denials.more, denials.seen[0].times), (KEPT, 10, 2));
+        assert!(denials.line().unwrap().contains("/x/0 "), "the latest, though it was seen before");
+        let last = format!("/x/{}", KEPT + 9);
+        assert_eq!(denials.seen.last().unwrap().item, last, "the last ones are kept");
+        denials.path(Kind::Read, Path::new(&last));
+        assert!(denials.line().unwrap().contains(&last));
     }
 
     #[test]

@@ -68,6 +68,24 @@ pub enum Error {
         "a run without isolation (profile none) has no tier: leave out --require and --tier, or the profile"
     )]
     Contradiction,
+    /// A limit under which nothing can run.
+    #[error("{what} is {given}; it must be at least {least}")]
+    Limit {
+        /// Which.
+        what: &'static str,
+        /// What was asked for.
+        given: u64,
+        /// What is needed.
+        least: u64,
+    },
+    /// What was named as a control group is none that bounds a run.
+    #[error("control group {}: {reason}; choose another --cgroup", crate::sanitise::path(path))]
+    Group {
+        /// What was named.
+        path: PathBuf,
+        /// Why it is none.
+        reason: String,
+    },
     /// A toolchain that was asked for by name is not there.
     #[error("finding toolchain {name}: {}", if *known { "it is not in the home directory".to_owned() } else {
         format!("known are {}", super::toolchain::names().collect::<Vec<_>>().join(", "))
@@ -185,6 +203,8 @@ impl Error {
                 | Error::DenyGrant { .. }
                 | Error::Toolchain { .. }
                 | Error::Contradiction
+                | Error::Limit { .. }
+                | Error::Group { .. }
                 | Error::Cwd { .. }
         )
     }

@@ -323,10 +323,10 @@ fn has_stopped(pid: libc::pid_t) -> bool {
     matches!(waitid(WaitId::Pid(pid), options), Ok(Some(status)) if status.stopped())
 }
 
-/// Where the target sends PID 1 the descriptor of its filter, in a run with guarded names.
+/// Where the target sends PID 1 the descriptor of its filter, where that is asked.
 fn guard_channel(plan: &Plan) -> Result<Option<(OwnedFd, OwnedFd)>, Failure> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
-    if plan.guarded.is_empty() {
+    if !plan.asks_init() {
         return Ok(None);
     }
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -467,7 +467,7 @@ fn prepare(
         rustix::io::write(group, b"0").map(drop).map_err(Failure::at(Step::Group))?;
     }
     if plan.weakened.keeps(Layer::Limits) {
-        limits::apply(&plan.limits).map_err(Failure::at(Step::Limits))?;
+        limits::apply(&plan.limits, plan.tier).map_err(Failure::at(Step::Limits))?;
     }
     rustix::process::chdir(&plan.cwd).map_err(Failure::at(Step::Cwd))?;
     let landlock = plan.weakened.keeps(Layer::Landlock) && plan.landlock_abi > 0;
@@ -477,10 +477,18 @@ fn prepare(
     if plan.weakened.keeps(Layer::Seccomp) {
         match plan.tier {
             Tier::Full if asked.is_some() => {
-                let listener = sys::notify::load_seccomp_with_listener(&plan.seccomp)
-                    .map_err(Failure::at(Step::Seccomp))?;
                 let channel = asked.ok_or(Failure { step: Step::Notify, errno: libc::EBADF, item: 0 })?;
-                send_descriptor(channel, listener.as_fd()).map_err(Failure::at(Step::Notify))?;
+                match sys::notify::load_seccomp_with_listener(&plan.seccomp) {
+                    Ok(listener) => {
+                        send_descriptor(channel, listener.as_fd()).map_err(Failure::at(Step::Notify))?;
+                    }
+                    // Inside another run that is asked: shared directories alone can be done without.
+                    Err(Errno::BUSY) if plan.guarded.is_empty() => {
+                        sys::load_seccomp(&plan.seccomp_alone).map_err(Failure::at(Step::Seccomp))?;
+                        rustix::io::write(channel, b"A").map(drop).map_err(Failure::at(Step::Notify))?;
+                    }
+                    Err(errno) => return Err(Failure::at(Step::Seccomp)(errno)),
+                }
             }
             Tier::Full if ends.watched.is_some() => load_supervised(plan, ends.watched.as_ref())?,
             Tier::Full => sys::load_seccomp(&plan.seccomp).map_err(Failure::at(Step::Seccomp))?,

@@ -31,6 +31,8 @@
 //! | `status` | how the inside reports |
 //! | `notify` | calls that the supervisor decides about, in tier `landlock` |
 //! | `supervise` | the outside while the command runs |
+//! | `streams` | what the command reads and writes |
+//! | `crowd` | how many processes there are, in tier `landlock` |
 //! | `denial` | what was refused, and the flag that grants it |
 //! | `observe` | what was used, as a profile |
 //! | `report` | the run as a document |
@@ -38,6 +40,7 @@
 
 mod canary;
 pub mod cgroup;
+mod crowd;
 pub mod denial;
 pub mod env;
 mod error;
@@ -59,6 +62,7 @@ mod scratch;
 mod seccomp;
 mod spec;
 mod status;
+mod streams;
 mod supervise;
 mod sys;
 mod terminal;
@@ -128,6 +132,11 @@ pub struct Sandbox {
 /// has no tier as strong as the one that is required is an error, and nothing was run.
 pub fn spawn(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     sys::require_single_thread().map_err(|threads| Error::Threads { threads })?;
+    spec.limits.check()?;
+    if let Some(path) = &spec.cgroup {
+        let failed = |reason: cgroup::Absent| Error::Group { path: path.clone(), reason: reason.to_string() };
+        cgroup::check(path).map_err(failed)?;
+    }
     if spec.unconfined {
         return spawn_landlock(spec, Weakened::unconfined());
     }
@@ -300,7 +309,6 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
             let rules = notify::Rules {
                 writable: sandbox.plan.writable(),
                 readable: sandbox.plan.readable(),
-                processes: sandbox.plan.limits.processes,
                 scratch,
                 connect,
                 vouched,

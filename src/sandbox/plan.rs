@@ -129,6 +129,7 @@ impl Plan {
             unix_sockets: spec.surface.unix_sockets,
             ptrace: spec.surface.ptrace,
             guarded: false,
+            shared_directories: false,
             watched: spec.watch == Watch::Refusals,
             shared: None,
         };
@@ -185,6 +186,7 @@ impl Plan {
         if spec.tty {
             plan.landlock.push(("/dev/tty".into(), Rights::Terminal));
         }
+        plan.share_directories();
         plan.guard()?;
         if plan.policy.watched {
             plan.scope = Some(Scope { own_root: true, ..plan.scope_of_rights() });
@@ -322,6 +324,25 @@ impl Plan {
         self.policy.watched = false;
         self.seccomp = seccomp::program(seccomp::Policy { guarded: true, ..self.policy });
         Ok(())
+    }
+
+    /// Where a writable grant hands its group down (a directory with the set-group-id bit), PID 1 is asked about that bit:
+    /// what is made there has it too, and chmod, cp and tar send it along.
+    fn share_directories(&mut self) {
+        use std::os::unix::fs::PermissionsExt;
+        let shared = |(path, rights): &(PathBuf, Rights)| {
+            let directory = || path.metadata().ok().filter(std::fs::Metadata::is_dir);
+            *rights == Rights::Write && directory().is_some_and(|m| m.permissions().mode() & 0o2000 != 0)
+        };
+        if !self.policy.watched && self.landlock.iter().any(shared) {
+            self.policy.shared_directories = true;
+            self.seccomp = seccomp::program(self.policy);
+        }
+    }
+
+    /// Whether PID 1 is asked about some calls.
+    pub fn asks_init(&self) -> bool {
+        self.policy.shared_directories || !self.guarded.is_empty()
     }
 
     fn add_landlock_base(&mut self) {

@@ -6,7 +6,8 @@ use super::error::Error;
 use super::landlock;
 use super::layer::Layer;
 use super::spec::Limits;
-use super::supervise::{Ending, Outcome, Stream};
+use super::streams::Stream;
+use super::supervise::{Ending, Outcome};
 use super::tier::Tier;
 use serde::Serialize;
 
@@ -138,7 +139,7 @@ impl Report {
             Ok(outcome) => {
                 report.exit = outcome.ending.exit().code();
                 report.duration_ms = outcome.duration.as_secs_f64() * 1e3;
-                report.termination = Some(termination(outcome.ending, outcome.out_of_memory));
+                report.termination = Some(termination(outcome));
                 report.denials = Some(outcome.denials.clone());
                 if report.exit != 0 && outcome.denials.is_empty() {
                     report.hints = sandbox.hints();
@@ -220,7 +221,8 @@ fn layers(sandbox: &Sandbox) -> Vec<LayerReport> {
         .collect()
 }
 
-fn termination(ending: Ending, out_of_memory: bool) -> Termination {
+fn termination(outcome: &Outcome) -> Termination {
+    let ending = outcome.ending;
     let (kind, code, signal, core) = match ending {
         Ending::Exited(code) => ("exit", Some(code), None, false),
         Ending::Signalled { signal, core } => ("signal", None, Some(signal), core),
@@ -230,8 +232,11 @@ fn termination(ending: Ending, out_of_memory: bool) -> Termination {
     let limit = match ending {
         Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGXCPU => Some("cpu"),
         Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGXFSZ => Some("file"),
-        Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGKILL && out_of_memory => {
+        Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGKILL && outcome.out_of_memory => {
             Some("memory")
+        }
+        Ending::Signalled { signal, .. } if i32::from(signal) == libc::SIGKILL && outcome.overcrowded => {
+            Some("processes")
         }
         _ => None,
     };

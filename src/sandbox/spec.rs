@@ -1,5 +1,6 @@
 //! What a caller asks for: [`Spec`].
 
+use super::error::Error;
 use super::notify::ConnectPolicy;
 use super::tier::Tier;
 use std::ffi::OsString;
@@ -101,6 +102,8 @@ pub enum Output {
     /// Copied to the caller's own stdout and stderr as it comes.
     #[default]
     Streamed,
+    /// Both copied to the caller's own stderr.
+    Aside,
     /// Kept in memory ([`super::Outcome::stdout`], [`super::Outcome::stderr`]).
     Captured,
 }
@@ -126,6 +129,29 @@ pub struct Limits {
     pub scratch_bytes: u64,
     /// Output passed on for each stream, bytes; what comes after is read, counted and dropped. Default 64 MiB.
     pub output_bytes: u64,
+}
+
+/// Descriptors without which no program can be set up, and bytes of a scratch file system (of 0, tmpfs has no limit).
+const LEAST_OPEN_FILES: u64 = 16;
+const LEAST_SCRATCH: u64 = 64 << 10;
+
+impl Limits {
+    /// Whether something can run under them.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] names the one under which nothing can.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        for (what, given, least) in [
+            ("the limit of open files", self.open_files, LEAST_OPEN_FILES),
+            ("the limit of processes", self.processes, 1),
+            ("the size of a scratch file system", Some(self.scratch_bytes), LEAST_SCRATCH),
+        ] {
+            if let Some(given) = given.filter(|given| *given < least) {
+                return Err(Error::Limit { what, given, least });
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Default for Limits {

@@ -1,15 +1,18 @@
 //! Outside, while the command runs: streams, the time limit, signals, and how it ended.
 
+use super::crowd::{Crowd, Seen};
 use super::denial::{Denials, Kind};
 use super::error::Error;
-use super::notify::Used;
-use super::spec::{Output, Stdin};
+use super::notify::{Service, Used};
+use super::spec::Output;
 use super::status::Record;
+use super::streams::{Copier, Feeder, Stream};
 use super::terminal::Operator;
-use super::{Sandbox, notify, sys};
+use super::tier::Tier;
+use super::{Sandbox, sys};
 use crate::exit::Exit;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -23,12 +26,6 @@ pub(super) const FORWARDED: [i32; 5] =
 
 /// A command that runs for this long is likely to stay: the supervisor gives back what it needed to start.
 const SETTLED: Duration = Duration::from_millis(200);
-
-/// Bytes that are read at once from a stream.
-const CHUNK: usize = 64 << 10;
-
-/// Bytes that are written at once to something that may block: what poll(2) promises for a pipe.
-const PIPE_CHUNK: usize = 4096;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,17 +56,6 @@ impl Ending {
     }
 }
 
-/// What became of one output stream.
-#[derive(Debug, Clone, Default)]
-pub struct Stream {
-    /// Bytes that the command wrote.
-    pub written: u64,
-    /// Bytes of them that were passed on or kept.
-    pub passed: u64,
-    /// The kept bytes ([`Output::Captured`]).
-    pub kept: Vec<u8>,
-}
-
 /// A finished run.
 #[derive(Debug)]
 pub struct Outcome {
@@ -89,6 +75,8 @@ pub struct Outcome {
     pub used: Option<Used>,
     /// Whether the kernel killed something inside for want of memory.
     pub out_of_memory: bool,
+    /// Whether the run was ended for having more processes than it may.
+    pub overcrowded: bool,
 }
 
 impl Sandbox {
@@ -100,6 +88,7 @@ impl Sandbox {
         let signals = sys::signal_fd(&FORWARDED).map_err(Error::supervisor("watching for signals"))?;
         let (out, err) = match self.spec.output {
             Output::Streamed => (Some(rustix::stdio::stdout()), Some(rustix::stdio::stderr())),
+            Output::Aside => (Some(rustix::stdio::stderr()), Some(rustix::stdio::stderr())),
             Output::Captured => (None, None),
         };
         let limit = self.spec.limits.output_bytes;
@@ -112,7 +101,12 @@ impl Sandbox {
         let mut stop =
             Stop::new(self.spec.timeout.map(|t| self.started + t), self.spec.grace.unwrap_or(GRACE));
         let mut slim = false;
-        let mut evidence = Evidence::default();
+        let service = self.supervisor.take().map(Service::start).transpose();
+        let service = service.map_err(|error| {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+            Error::supervisor("starting the thread that answers calls")(errno)
+        })?;
+        let mut crowd = self.crowd();
         loop {
             let mut waits = Waits::default();
             let ended = waits.add(self.pidfd.as_fd(), PollFlags::IN);
@@ -122,16 +116,13 @@ impl Sandbox {
             let copies: Vec<_> =
                 streams.iter().map(|s| s.interest().map(|(fd, flags)| waits.add(fd, flags))).collect();
             let feed = input.interest().map(|(fd, flags)| waits.add(fd, flags));
-            let asked = self.supervisor.as_ref().map(|s| waits.add(s.listener(), PollFlags::IN));
-            let made: Vec<_> = self
-                .supervisor
-                .iter()
-                .flat_map(notify::Supervisor::under_way)
-                .map(|fd| waits.add(fd, PollFlags::OUT))
-                .collect();
             let mut wait = stop.wait_at_most();
             if !slim {
                 wait = Some(wait.unwrap_or(SETTLED).min(SETTLED));
+            }
+            if let Some(crowd) = &crowd {
+                let look = crowd.next_look();
+                wait = Some(wait.unwrap_or(look).min(look));
             }
             let ready = waits.wait(wait).map_err(Error::supervisor("waiting for the command"))?;
             if !slim && self.started.elapsed() >= SETTLED {
@@ -140,23 +131,7 @@ impl Sandbox {
             }
             let is_ready =
                 |index: Option<usize>| index.is_some_and(|i| ready.get(i).copied().unwrap_or(false));
-            let unheard = waits.hung_up(asked);
             drop(waits);
-            if let Some(supervisor) = &mut self.supervisor {
-                // From the last: finishing one moves the last into its place.
-                for (index, waited) in made.into_iter().enumerate().rev() {
-                    if is_ready(Some(waited)) {
-                        supervisor.connected(index);
-                    }
-                }
-                if is_ready(asked) && !unheard {
-                    supervisor.serve();
-                }
-            }
-            if unheard {
-                // Nobody is left who could ask.
-                evidence.take(self.supervisor.take());
-            }
             for (stream, index) in streams.iter_mut().zip(copies) {
                 if is_ready(index) {
                     stream.step();
@@ -186,6 +161,14 @@ impl Sandbox {
                 self.stopped = None;
                 self.forward(libc::SIGTERM, &mut stop);
             }
+            match crowd.as_mut().map(Crowd::look) {
+                Some(Seen::Full) => note_full(service.as_ref()),
+                Some(Seen::Overrun) => {
+                    note_full(service.as_ref());
+                    stop.overcrowded();
+                }
+                _ => {}
+            }
             self.enforce(&mut stop);
             if is_ready(Some(ended)) {
                 break;
@@ -198,9 +181,12 @@ impl Sandbox {
         for stream in &mut streams {
             stream.finish();
         }
+        let (mut denials, used) = service.map_or_else(Default::default, Service::end);
         let ending = self.ending(&stop)?;
-        evidence.take(self.supervisor.take());
-        let Evidence { mut denials, used } = evidence;
+        let overcrowded = stop.reason == Reason::Overcrowded;
+        if overcrowded && denials.is_empty() {
+            denials.note(Kind::Limit, ALLOWED.into(), Some("--max-processes".into()));
+        }
         let (killed, refused) = self.group.as_ref().map_or((0, 0), super::cgroup::Group::events);
         let limits = &self.spec.limits;
         if let (1.., Some(bytes)) = (killed, limits.memory_bytes) {
@@ -211,7 +197,15 @@ impl Sandbox {
         }
         let [stdout, stderr] = streams.map(|s| s.stream);
         let duration = self.started.elapsed();
-        Ok(Outcome { ending, duration, usage, stdout, stderr, denials, used, out_of_memory: killed > 0 })
+        let out_of_memory = killed > 0;
+        Ok(Outcome { ending, duration, usage, stdout, stderr, denials, used, out_of_memory, overcrowded })
+    }
+
+    /// Tier `landlock`: who counts the run's processes, where no control group does.
+    fn crowd(&self) -> Option<Crowd> {
+        let counted = self.plan.tier == Tier::Landlock && self.group.is_none();
+        let limit = self.plan.limits.processes.filter(|_| counted)?;
+        Some(Crowd::new(limit, self.pid))
     }
 
     /// The command was stopped at its terminal: so is jess, with its process group, until the operator goes on.
@@ -266,6 +260,7 @@ impl Sandbox {
             (Some(Record::Failed(failure)), _) => Err(self.explain(failure)),
             (Some(Record::Ready | Record::Suspended), _) => Err(Error::Vanished),
             (_, Reason::TimeLimit) => Ok(Ending::TimedOut),
+            (None, Reason::Overcrowded) => Ok(Ending::Signalled { signal: libc::SIGKILL as u8, core: false }),
             (Some(Record::Exited(code)), _) => Ok(Ending::Exited(code)),
             (Some(Record::Signalled { signal, core }), _) => Ok(Ending::Signalled { signal, core }),
             (None, Reason::Told(signal)) => Ok(Ending::Stopped(signal as u8)),
@@ -274,19 +269,12 @@ impl Sandbox {
     }
 }
 
-/// What the supervisor of calls knows at the end.
-#[derive(Default)]
-struct Evidence {
-    denials: Denials,
-    used: Option<Used>,
-}
+/// What a run has too many of.
+const ALLOWED: &str = "the allowed processes";
 
-impl Evidence {
-    fn take(&mut self, supervisor: Option<notify::Supervisor>) {
-        if let Some(supervisor) = supervisor {
-            self.denials = supervisor.denials().clone();
-            self.used = supervisor.used().cloned();
-        }
+fn note_full(service: Option<&Service>) {
+    if let Some(service) = service {
+        service.notes().note(Kind::Limit, ALLOWED.to_owned(), Some("--max-processes".to_owned()));
     }
 }
 
@@ -303,6 +291,7 @@ struct Stop {
 enum Reason {
     None,
     TimeLimit,
+    Overcrowded,
     Told(i32),
 }
 
@@ -321,6 +310,14 @@ impl Stop {
         if self.reason == Reason::None {
             self.reason = Reason::Told(signal);
             self.kill_at = Some(Instant::now() + self.grace);
+        }
+    }
+
+    /// Too many processes: killed at once.
+    fn overcrowded(&mut self) {
+        if !self.killed {
+            self.reason = Reason::Overcrowded;
+            self.kill_at = Some(Instant::now());
         }
     }
 
@@ -357,16 +354,6 @@ impl<'a> Waits<'a> {
         self.0.len() - 1
     }
 
-    /// Whether the other side of entry `index` is gone and there is nothing to read.
-    fn hung_up(&self, index: Option<usize>) -> bool {
-        let entry = index.and_then(|i| self.0.get(i));
-        entry.is_some_and(|e| {
-            let seen = e.revents();
-            seen.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
-                && !seen.contains(PollFlags::IN)
-        })
-    }
-
     fn wait(&mut self, at_most: Option<Duration>) -> Result<Vec<bool>, Errno> {
         let timeout = at_most.map(|t| Timespec {
             tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
@@ -378,183 +365,4 @@ impl<'a> Waits<'a> {
             Err(errno) => Err(errno),
         }
     }
-}
-
-/// Copies one output stream, up to a limit; beyond it bytes are counted and dropped.
-struct Copier {
-    source: Option<OwnedFd>,
-    target: Option<BorrowedFd<'static>>,
-    write_at_most: usize,
-    buffer: Vec<u8>,
-    pending: std::ops::Range<usize>,
-    limit: u64,
-    stream: Stream,
-}
-
-impl Copier {
-    fn new(source: OwnedFd, target: Option<BorrowedFd<'static>>, limit: u64) -> Result<Copier, Error> {
-        set_nonblocking(&source)?;
-        let regular = target.is_some_and(|fd| {
-            rustix::fs::fstat(fd).is_ok_and(|s| rustix::fs::FileType::from_raw_mode(s.st_mode).is_file())
-        });
-        Ok(Copier {
-            source: Some(source),
-            target,
-            write_at_most: if regular { CHUNK } else { PIPE_CHUNK },
-            buffer: vec![0; CHUNK],
-            pending: 0..0,
-            limit,
-            stream: Stream::default(),
-        })
-    }
-
-    fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        match (&self.source, self.target) {
-            (_, Some(target)) if !self.pending.is_empty() => Some((target, PollFlags::OUT)),
-            (Some(source), _) => Some((source.as_fd(), PollFlags::IN)),
-            _ => None,
-        }
-    }
-
-    fn step(&mut self) {
-        if self.pending.is_empty() {
-            self.read();
-        } else {
-            self.write();
-        }
-    }
-
-    /// Reads once. False: nothing more to read now.
-    fn read(&mut self) -> bool {
-        let Some(source) = &self.source else { return false };
-        let n = match rustix::io::read(source, &mut self.buffer) {
-            Ok(0) => {
-                self.source = None;
-                return false;
-            }
-            Ok(n) => n,
-            Err(Errno::INTR) => return true,
-            Err(Errno::AGAIN) => return false,
-            Err(_) => {
-                self.source = None;
-                return false;
-            }
-        };
-        self.stream.written += n as u64;
-        let room = usize::try_from(self.limit.saturating_sub(self.stream.passed)).unwrap_or(usize::MAX);
-        let passed = n.min(room);
-        self.stream.passed += passed as u64;
-        if self.target.is_some() {
-            self.pending = 0..passed;
-        } else {
-            self.stream.kept.extend_from_slice(self.buffer.get(..passed).unwrap_or_default());
-        }
-        true
-    }
-
-    fn write(&mut self) {
-        let Some(target) = self.target else { return self.pending = 0..0 };
-        let end = self.pending.end.min(self.pending.start + self.write_at_most);
-        let bytes = self.buffer.get(self.pending.start..end).unwrap_or_default();
-        match rustix::io::write(target, bytes) {
-            Ok(n) => self.pending.start += n,
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => {
-                // Nobody reads any more: let the command feel it.
-                self.pending = 0..0;
-                self.source = None;
-            }
-        }
-    }
-
-    /// Passes on what is left once everything inside has ended.
-    fn finish(&mut self) {
-        loop {
-            while let (false, Some(target)) = (self.pending.is_empty(), self.target) {
-                let mut poll = [PollFd::from_borrowed_fd(target, PollFlags::OUT)];
-                let _ = rustix::event::poll(&mut poll, None);
-                self.write();
-            }
-            if !self.read() {
-                return;
-            }
-        }
-    }
-}
-
-/// Feeds the command's standard input.
-struct Feeder {
-    source: Option<BorrowedFd<'static>>,
-    target: Option<OwnedFd>,
-    buffer: Vec<u8>,
-    pending: std::ops::Range<usize>,
-    /// Whether the end of input is told by a character.
-    control_d: bool,
-}
-
-impl Feeder {
-    fn new(target: Option<OwnedFd>, stdin: &Stdin) -> Result<Feeder, Error> {
-        if let Some(target) = &target {
-            set_nonblocking(target)?;
-        }
-        let (source, buffer, pending) = match stdin {
-            Stdin::Null => (None, Vec::new(), 0..0),
-            Stdin::Copied => (Some(rustix::stdio::stdin()), vec![0; PIPE_CHUNK], 0..0),
-            Stdin::Bytes(bytes) => (None, bytes.clone(), 0..bytes.len()),
-        };
-        let mut feeder = Feeder { source, target, buffer, pending, control_d: false };
-        feeder.close_when_done();
-        Ok(feeder)
-    }
-
-    fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        let target = self.target.as_ref()?;
-        if self.pending.is_empty() {
-            self.source.map(|source| (source, PollFlags::IN))
-        } else {
-            Some((target.as_fd(), PollFlags::OUT))
-        }
-    }
-
-    fn step(&mut self) {
-        let Some(target) = &self.target else { return };
-        if self.pending.is_empty() {
-            let Some(source) = self.source else { return };
-            match rustix::io::read(source, &mut self.buffer) {
-                Ok(n) if n > 0 => self.pending = 0..n,
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                _ => {
-                    self.source = None;
-                    if self.control_d {
-                        self.buffer = vec![4];
-                        self.pending = 0..1;
-                    }
-                }
-            }
-        } else {
-            match rustix::io::write(target, self.buffer.get(self.pending.clone()).unwrap_or_default()) {
-                Ok(n) => self.pending.start += n,
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(_) => self.target = None,
-            }
-        }
-        self.close_when_done();
-    }
-
-    /// Of a terminal, closing one side does not end the other's input: Ctrl-D at the start of a line does.
-    fn end_with_control_d(&mut self, control_d: bool) {
-        self.control_d = control_d;
-    }
-
-    fn close_when_done(&mut self) {
-        if self.source.is_none() && self.pending.is_empty() {
-            self.target = None;
-        }
-    }
-}
-
-fn set_nonblocking(fd: &OwnedFd) -> Result<(), Error> {
-    rustix::fs::fcntl_getfl(fd)
-        .and_then(|flags| rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK))
-        .map_err(Error::supervisor("preparing a stream"))
 }

@@ -85,6 +85,13 @@ works! {
     openssl: "openssl genpkey -algorithm ed25519 -out k; openssl pkey -in k -pubout | head -1" => "-----BEGIN PUBLIC KEY-----";
     ssh_keygen: "ssh-keygen -q -t ed25519 -N '' -f k; cut -d' ' -f1 k.pub" => "ssh-ed25519";
     gpg: "gpg --version | head -1 | cut -d' ' -f1" => "gpg";
+    dash_pipelines: "dash -c 'i=0; while [ $i -lt 100 ]; do echo x | cat | wc -c >/dev/null || exit 1; i=$((i+1)); done; echo $i'" => "100";
+    make_of_pipelines: "printf 'all: %s\n' \"$(seq -s ' ' 60)\" > Makefile; for i in $(seq 60); do printf '%s:\n\t@echo x|cat|wc -c >/dev/null\n' $i >> Makefile; done; make -s -j4 SHELL=/bin/dash && echo made" => "made";
+    fork_between_signals: "printf 'import os, signal\nsignal.signal(signal.SIGALRM, lambda *a: None)\nsignal.setitimer(signal.ITIMER_REAL, .0007, .0007)\nfor _ in range(300):\n    p = os.fork()\n    if p == 0: os._exit(0)\n    os.waitpid(p, 0)\nsignal.setitimer(signal.ITIMER_REAL, 0)\nprint(300)\n' > f.py; /usr/bin/python3 f.py" => "300";
+    a_terminal_for_a_child: "/usr/bin/python3 -c 'import pty; pty.spawn([\"/bin/sh\", \"-c\", \"test -t 0 && : > /dev/tty && echo on a terminal\"])' | tr -d '\r'" => "on a terminal";
+    a_name_that_is_no_text: "printf 'import ctypes, socket\nctypes.CDLL(None).prctl(15, b\"half\" + bytes([195]), 0, 0, 0)\nl = socket.create_server((\"127.0.0.1\", 0))\nsocket.create_connection(l.getsockname())\nprint(\"named\")\n' > n.py; /usr/bin/python3 n.py" => "named";
+    mode_of_memory_and_pipes: "/usr/bin/python3 -c 'import os; os.fchmod(os.memfd_create(\"m\"), 0o400); os.fchmod(os.pipe()[0], 0o600); print(\"changed\")'" => "changed";
+    many_connections_at_once: "/usr/bin/python3 -c 'import socket as s, threading as t; l = s.create_server((\"127.0.0.1\", 0), backlog=64); a = l.getsockname(); c = [t.Thread(target=lambda: s.create_connection(a).recv(1)) for _ in range(40)]; [x.start() for x in c]; [l.accept()[0].close() for _ in c]; [x.join() for x in c]; print(len(c))'" => "40";
     large_memory: "/usr/bin/python3 -c 'print(len(bytearray(256 << 20)) >> 20)'" => "256";
     many_threads: "/usr/bin/python3 -c 'import threading as t; e = t.Event(); l = [t.Thread(target=e.wait) for _ in range(200)]; [x.start() for x in l]; e.set(); [x.join() for x in l]; print(len(l))'" => "200";
 }
@@ -94,6 +101,37 @@ works! {
 fn own_udp_in_tier_full() {
     let script = "/usr/bin/python3 -c 'import socket as s; a = s.socket(2, 2); a.bind((\"127.0.0.1\", 0)); b = s.socket(2, 2); b.sendto(b\"datagram\", a.getsockname()); print(a.recv(16).decode())'";
     works("full", script, "datagram");
+}
+
+/// With room for few processes at once, many can run one after another.
+#[test]
+fn processes_that_have_ended_take_no_room() {
+    for tier in TIERS {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let script = "for i in $(seq 400); do /bin/true; done; echo ran";
+        let output =
+            jess(tier, dir.path(), &["--max-processes", "16"], script).output().expect("jess starts");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "ran\n", "{tier}: {output:?}");
+    }
+}
+
+/// A team's directory: what is made in it has its group, and the bit that says so.
+#[test]
+fn directories_that_hand_their_group_down_work() {
+    use std::os::unix::fs::PermissionsExt;
+    for tier in TIERS {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o2775)).expect("own directory");
+        let script = "mkdir d; chmod 2755 d; chmod g+s d; cp -a d e; tar cf d.tar d; rm -r d; tar xpf d.tar; \
+                      git init -q --shared g; stat -c %a d e";
+        let output = jess(tier, dir.path(), &[], script).output().expect("jess starts");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "2755\n2755\n", "{tier}: {output:?}");
+        // The same bit on a file is a privilege.
+        let script = ": > f; chmod 2755 f || echo refused; stat -c %a f";
+        let output =
+            jess(tier, dir.path(), &[], &format!("umask 022; {script}")).output().expect("jess starts");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "refused\n644\n", "{tier}: {output:?}");
+    }
 }
 
 #[test]

@@ -122,6 +122,8 @@ pub struct Attempt {
     pub sign: Sign,
     /// Whether being killed by the filter (SIGSYS) is a way to fail.
     pub may_be_killed: bool,
+    /// Whether being ended by jess for too many processes is one.
+    pub may_be_ended: bool,
     /// Who gets through in tier `landlock`.
     pub open: Open,
 }
@@ -135,6 +137,7 @@ pub fn returns(name: &'static str, play: fn(&Scene) -> Played) -> Attempt {
         play,
         sign: Sign::Returned,
         may_be_killed: false,
+        may_be_ended: false,
         open: Open::Nobody,
     }
 }
@@ -165,6 +168,9 @@ impl Attempt {
     }
     pub fn open_in_landlock(self, open: Open) -> Attempt {
         Attempt { open, ..self }
+    }
+    pub fn may_be_ended(self) -> Attempt {
+        Attempt { may_be_ended: true, ..self }
     }
     pub fn may_be_killed(self) -> Attempt {
         Attempt { may_be_killed: true, ..self }

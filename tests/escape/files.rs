@@ -226,6 +226,21 @@ pub fn attempts() -> Vec<Attempt> {
                 flags & 0x40 != 0
             },
         ),
+        returns("lease_on_a_read_only_grant", |s| {
+            let file = fs::File::open(s.lib("file")).map_err(text)?;
+            let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as usize;
+            const F_SETLEASE: usize = 1024;
+            calls(libc::SYS_fcntl, &[fd, F_SETLEASE, libc::F_RDLCK as usize])
+        }),
+        returns("line_discipline_of_an_own_terminal", |_| {
+            let master = fs::File::options().read(true).write(true).open("/dev/ptmx").map_err(text)?;
+            let fd = std::os::fd::AsRawFd::as_raw_fd(&master) as usize;
+            let (unlock, plain) = (0i32, 0i32);
+            const TIOCSPTLCK: usize = 0x4004_5431;
+            const TIOCSETD: usize = 0x5423;
+            call(libc::SYS_ioctl, &[fd, TIOCSPTLCK, (&raw const unlock) as usize])?;
+            calls(libc::SYS_ioctl, &[fd, TIOCSETD, (&raw const plain) as usize])
+        }),
         effects(
             "change_the_group_of_a_read_only_grant",
             |s| {

@@ -6,7 +6,8 @@ use std::io::Write;
 
 pub fn attempts() -> Vec<Attempt> {
     vec![
-        returns("more_than_a_thousand_processes", |_| {
+        // In tier `landlock` processes are counted by looking: some more than a thousand can be there for a moment.
+        returns("twice_a_thousand_processes", |_| {
             let mut children = Vec::new();
             let stopped = loop {
                 match fork() {
@@ -18,16 +19,20 @@ pub fn attempts() -> Vec<Attempt> {
                     Ok(child) => children.push(child),
                     Err(error) => break Err(error),
                 }
-                if children.len() > 1100 {
+                if children.len() > 2100 {
                     break Ok(children.len().to_string());
                 }
             };
+            if stopped.is_ok() {
+                std::thread::sleep(std::time::Duration::from_secs(3));
+            }
             for child in children {
                 let _ = call(libc::SYS_kill, &[child as usize, 9]);
                 let _ = call(libc::SYS_wait4, &[child as usize, 0, 0, 0]);
             }
             stopped
-        }),
+        })
+        .may_be_ended(),
         returns("more_than_four_thousand_descriptors", |_| {
             let mut limit = [0u64; 2];
             let nofile = libc::RLIMIT_NOFILE as usize;

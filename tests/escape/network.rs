@@ -105,6 +105,43 @@ pub fn attempts() -> Vec<Attempt> {
             was_heard,
         )
         .planted(|_| tcp("127.0.0.1")),
+        effects(
+            "tcp_to_the_host_behind_an_own_listener",
+            |s| {
+                let own = TcpListener::bind(("127.0.0.2", s.number("port") as u16)).map_err(text)?;
+                let tried = tcp_connect("127.0.0.1", s);
+                drop(own);
+                tried
+            },
+            was_heard,
+        )
+        .planted(|_| tcp("127.0.0.1")),
+        effects(
+            "tcp_to_the_host_behind_an_own_listener_of_the_other_family",
+            |s| {
+                let own = TcpListener::bind(("::1", s.number("port") as u16)).map_err(text)?;
+                let tried = tcp_connect("127.0.0.1", s);
+                drop(own);
+                tried
+            },
+            was_heard,
+        )
+        .planted(|_| tcp("127.0.0.1")),
+        effects(
+            "tcp_to_a_shared_port_of_the_host",
+            |s| {
+                let _own = shared_listener(s.number("port") as u16)?;
+                // The kernel chooses among the listeners: one of many connections goes to the host's.
+                let tried = (0..64).filter(|_| tcp_connect("127.0.0.1", s).is_ok()).count();
+                if tried == 0 { Err("no connection".into()) } else { Ok(format!("{tried} connections")) }
+            },
+            was_heard,
+        )
+        .planted(|_| {
+            let listener = shared_listener(0).expect("loopback is there");
+            let port = listener.local_addr().expect("bound").port();
+            listening(move || listener.accept().map(drop)).word("port", port)
+        }),
         effects("unix_socket_in_a_grant", |s| unix_connect(&s.work("socket")), was_heard)
             .planted(|s| unix_stream(&s.work("socket"))),
         effects("unix_socket_in_a_read_only_grant", |s| unix_connect(&s.lib("socket")), was_heard)
@@ -209,4 +246,15 @@ fn send_inet(socket: i64, scene: &Scene, flags: usize) -> Played {
         libc::SYS_sendto,
         &[socket as usize, b"x".as_ptr() as usize, 1, flags, address.as_ptr() as usize, 16],
     )
+}
+
+/// A listener on 127.0.0.1 whose port others of the same user may listen on too.
+fn shared_listener(port: u16) -> Result<TcpListener, String> {
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
+    let errno = |errno: rustix::io::Errno| errno.to_string();
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).map_err(errno)?;
+    sockopt::set_socket_reuseport(&listener, true).map_err(errno)?;
+    bind(&listener, &std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port)).map_err(errno)?;
+    listen(&listener, 128).map_err(errno)?;
+    Ok(listener.into())
 }

@@ -91,14 +91,19 @@ impl Drop for Victim {
 
 /// Starts a victim; words `pid`, `address` (of the secret in its memory), `fd` (an open file with the secret).
 pub fn victim(scene: &Scene) -> Plant {
-    let mut child = Command::new(crate::runner::program_path())
+    victim_as(scene, |_| {})
+}
+
+fn victim_as(scene: &Scene, prepare: impl FnOnce(&mut Command)) -> Plant {
+    let mut command = Command::new(crate::runner::program_path());
+    command
         .arg("victim")
         .env("VICTIM_SECRET", &scene.secret)
         .current_dir(scene.outside(""))
         .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .expect("the victim starts");
+        .process_group(0);
+    prepare(&mut command);
+    let mut child = command.spawn().expect("the victim starts");
     let mut line = String::new();
     let stdout = child.stdout.take().expect("piped");
     BufReader::new(stdout).read_line(&mut line).expect("the victim says where its secret is");
@@ -106,6 +111,21 @@ pub fn victim(scene: &Scene) -> Plant {
     let mut next = || words.next().unwrap_or_default().to_owned();
     let plant = Plant::default().word("pid", child.id()).word("address", next()).word("fd", next());
     Plant { victim: Some(Victim(child)), ..plant }
+}
+
+/// A victim whose user has no other processes where that can be chosen: started by root, both it and the attempt are of a
+/// user that nobody else is.
+pub fn lone_victim(scene: &Scene) -> Plant {
+    if !rustix::process::geteuid().is_root() {
+        return victim(scene);
+    }
+    let nobody_else = 1_000_000 + u32::from_str_radix(&scene.secret[..6], 16).expect("hexadecimal");
+    let mut plant = victim_as(scene, |command| {
+        command.uid(nobody_else).gid(nobody_else);
+    });
+    let option = |name: &str| -> &'static str { format!("--{name}={nobody_else}").leak() };
+    plant.wrapper = vec!["setpriv", option("reuid"), option("regid"), "--clear-groups"];
+    plant
 }
 
 /// The victim's own main: says where its secret is, then sleeps.

@@ -1,7 +1,7 @@
 //! Other processes, the supervisor, and what outlives a run.
 
 use crate::attempt::{Attempt, Open, Played, Scene, effects, loots, returns};
-use crate::plant::{Plant, victim};
+use crate::plant::{Plant, lone_victim, victim};
 use crate::raw::{at, c, call, calls, exit, fork};
 use std::os::unix::process::parent_id;
 use std::time::Duration;
@@ -137,6 +137,31 @@ pub fn attempts() -> Vec<Attempt> {
             calls(libc::SYS_prlimit64, &[pid(s), nofile, limit.as_ptr() as usize, 0])
         })
         .planted(victim),
+        effects(
+            "kill_by_the_owner_of_a_descriptor",
+            |s| signal_by_owner(pid(s), false),
+            |_, plant, _| killed(plant),
+        )
+        .planted(victim),
+        effects(
+            "kill_by_the_owner_of_a_descriptor_by_ioctl",
+            |s| signal_by_owner(pid(s), true),
+            |_, plant, _| killed(plant),
+        )
+        .planted(victim),
+        effects(
+            "priority_of_all_processes_of_the_user",
+            |_| calls(libc::SYS_setpriority, &[2, 0, 5]),
+            |s, _, _| nice_of(pid(s)) == Some(5),
+        )
+        .planted(lone_victim),
+        effects(
+            "io_priority_of_all_processes_of_the_user",
+            |_| calls(libc::SYS_ioprio_set, &[3, 0, (3 << 13) as usize]),
+            |s, _, _| call(libc::SYS_ioprio_get, &[1, pid(s)]).is_ok_and(|priority| priority >> 13 == 3),
+        )
+        .planted(lone_victim)
+        .needing_root(),
         returns("priority_of_a_process", |s| calls(libc::SYS_setpriority, &[0, pid(s), 10])).planted(victim),
         returns("io_priority_of_a_process", |s| {
             calls(libc::SYS_ioprio_set, &[1, pid(s), (3 << 13) as usize])
@@ -178,6 +203,31 @@ fn killed(plant: &mut Plant) -> bool {
 fn proc_file(pid: usize, name: &str) -> Played {
     let bytes = std::fs::read(format!("/proc/{pid}/{name}")).map_err(|e| e.to_string())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Makes `pid` the one whom a socket tells, by SIGKILL, that there is something to read.
+fn signal_by_owner(pid: usize, by_ioctl: bool) -> Played {
+    const FIOSETOWN: usize = 0x8901;
+    const F_SETSIG: usize = 10;
+    let (own, other) = std::os::unix::net::UnixStream::pair().map_err(|e| e.to_string())?;
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&own) as usize;
+    let owner = pid as i32;
+    if by_ioctl {
+        call(libc::SYS_ioctl, &[fd, FIOSETOWN, (&raw const owner) as usize])?;
+    } else {
+        call(libc::SYS_fcntl, &[fd, libc::F_SETOWN as usize, pid])?;
+    }
+    call(libc::SYS_fcntl, &[fd, F_SETSIG, 9])?;
+    call(libc::SYS_fcntl, &[fd, libc::F_SETFL as usize, (libc::O_ASYNC | libc::O_NONBLOCK) as usize])?;
+    std::io::Write::write_all(&mut &other, b"x").map_err(|e| e.to_string())?;
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    Ok("told".into())
+}
+
+/// The nice value that /proc shows.
+fn nice_of(pid: usize) -> Option<i64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(16)?.parse().ok()
 }
 
 /// Forks twice into a session of its own, and writes a file half a second later.

@@ -1,6 +1,6 @@
 //! Control groups: limits of all processes together, where one can be made.
 
-use crate::support::{JESS, World};
+use crate::support::{JESS, Ran, World};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -52,10 +52,15 @@ impl Drop for Parent {
 fn a_limit_that_no_group_can_set_is_named() {
     let world = World::new();
     let report = world.path("report.json");
-    let nowhere = world.path("project");
-    let options =
-        ["--max-memory", "64M", "--cgroup", nowhere.to_str().unwrap(), "--report", report.to_str().unwrap()];
-    let ran = world.jess(&options, "true");
+    // A place where no group can be made, whatever this host has.
+    let script = "mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"";
+    let ran = Ran::of(
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", JESS, "run"])
+            .args(["--max-memory", "64M", "--report"])
+            .arg(&report)
+            .args(["--", "true"]),
+    );
     assert!(ran.code == Some(0) && ran.stderr.contains("not bounded"), "{ran:?}");
     let report: serde_json::Value = serde_json::from_str(&world.read("report.json")).unwrap();
     let layers = report["layers"].as_array().unwrap();
@@ -120,9 +125,25 @@ fn a_group_that_was_left_is_removed_by_the_next_run_and_one_in_use_is_not() {
     std::fs::remove_dir(other).unwrap();
 }
 
+#[test]
+fn what_is_no_group_of_version_two_is_an_error_that_names_it() {
+    let world = World::new();
+    world.file("fake/cgroup.procs", "");
+    world.file("fake/cgroup.subtree_control", "memory pids cpu");
+    let fake = world.path("fake");
+    // Where there is a hierarchy of version 1, that is none either.
+    let one = Path::new("/sys/fs/cgroup/memory");
+    for directory in [fake.as_path(), one] {
+        let ran = world.jess(&["--max-memory", "64M", "--cgroup", directory.to_str().unwrap()], "true");
+        assert_eq!(ran.code, Some(64), "{ran:?}");
+        assert!(ran.stderr.contains(directory.to_str().unwrap()), "{ran:?}");
+    }
+    assert!(std::fs::read_dir(fake).unwrap().count() == 2, "nothing was made there");
+}
+
 /// What there is to see for a user who can make no group.
 fn no_group() {
     let world = World::new();
-    let ran = world.jess(&["--max-memory", "64M", "--cgroup", "/sys/fs/cgroup"], "true");
+    let ran = world.jess(&["--max-memory", "64M"], "true");
     assert!(ran.code == Some(0) && ran.stderr.contains("not bounded"), "{ran:?}");
 }

@@ -150,3 +150,87 @@ fn a_gigabyte_passes_when_it_is_allowed_and_is_counted_when_not() {
         assert!(ran.stderr.contains("cut"), "{ran:?}");
     }
 }
+
+/// A call of the command's own that takes without end, decided about outside: the time limit and signals hold all the same.
+#[test]
+fn a_call_that_takes_without_end_holds_nobody_but_the_command() {
+    let world = World::new();
+    let script = world.file(
+        "project/block.py",
+        "import os, socket as s, struct, threading
+path = os.environ['TMPDIR'] + '/s'
+l = s.socket(s.AF_UNIX); l.bind(path); l.listen(0)
+held = []
+for _ in range(3):
+    c = s.socket(s.AF_UNIX); c.setblocking(False); held.append(c)
+    try: c.connect(path)
+    except BlockingIOError: pass
+c = s.socket(s.AF_UNIX)
+def for_ever():
+    while True: c.setsockopt(s.SOL_SOCKET, s.SO_SNDTIMEO, struct.pack('ll', 0, 0))
+threading.Thread(target=for_ever, daemon=True).start()
+print('blocking', flush=True)
+c.connect(path)
+print('made', flush=True)
+",
+    );
+    let ran = Command::new("timeout")
+        .args(["--signal=KILL", "30", JESS, "run", "--tier", "landlock", "--unix-sockets", "--timeout", "2"])
+        .args(["--rw", ".", "--", "/usr/bin/python3"])
+        .arg(script)
+        .current_dir(world.path("project"))
+        .output()
+        .unwrap();
+    assert_eq!(
+        (ran.status.code(), &*String::from_utf8_lossy(&ran.stdout)),
+        (Some(124), "blocking\n"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_run_with_too_many_processes_is_held_or_ended_and_says_so() {
+    let world = World::new();
+    let flood = "for i in $(seq 300); do sleep 30 & done; echo flooded";
+    let options = ["--tier", "landlock", "--max-processes", "40", "--timeout", "25"];
+    let (_, stdout, report) = report(&world, "landlock", &options[2..], flood);
+    assert_eq!(stdout, "", "{report:#}");
+    let flags = report["denials"]["seen"].as_array().unwrap();
+    assert!(flags.iter().any(|d| d["flag"] == "--max-processes"), "{report:#}");
+    let ended = &report["termination"];
+    if rustix::process::geteuid().is_root() {
+        assert_eq!((&ended["signal"], &ended["limit"]), (&9.into(), &"processes".into()), "{report:#}");
+    }
+    let (code, stdout, _) = self::report(&world, "landlock", &["--max-processes", "400"], flood);
+    assert_eq!((code, stdout.as_str()), (Some(0), "flooded\n"), "control: with room for them");
+}
+
+#[test]
+fn output_that_cannot_be_passed_on_is_an_error_and_a_reader_that_left_is_none() {
+    let run = |to: &str| {
+        let line = format!("{JESS} run -- echo hi > {to}");
+        Command::new("bash").args(["-c", &line]).output().unwrap()
+    };
+    let full = run("/dev/full");
+    assert_eq!(full.status.code(), Some(70), "{full:?}");
+    assert!(String::from_utf8_lossy(&full.stderr).contains("stdout"), "{full:?}");
+    assert_eq!(run("/dev/null").status.code(), Some(0), "control");
+    let left =
+        Command::new("bash").args(["-c", &format!("{JESS} run -- seq 100000 | head -1")]).output().unwrap();
+    assert_eq!((&*left.stdout, &*left.stderr), (&b"1\n"[..], &b""[..]));
+}
+
+#[test]
+fn limits_under_which_nothing_can_run_are_errors_that_name_them() {
+    let world = World::new();
+    for (option, value) in [("--max-open-files", "0"), ("--max-open-files", "3"), ("--scratch", "0")] {
+        for tier in TIERS {
+            let ran = world.jess(&["--tier", tier, option, value], "true");
+            assert!(
+                ran.code == Some(64) && ran.stderr.contains("at least"),
+                "{tier} {option} {value}: {ran:?}"
+            );
+        }
+    }
+    world.jess(&["--max-open-files", "64", "--scratch", "1M"], "true").ok();
+}

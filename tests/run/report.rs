@@ -64,3 +64,21 @@ fn the_limits_of_the_run_are_in_the_report() {
     assert_eq!((&report["limits"]["processes"], &report["limits"]["file_bytes"]), (&77.into(), &Value::Null));
     assert_eq!(report["limits"]["output_bytes"], 64 << 20);
 }
+
+/// Where there are no file rules the command can write to the report's file: what it left there is replaced, and another
+/// file in its place is noticed.
+#[test]
+fn a_report_that_the_command_forged_is_replaced_or_noticed() {
+    for options in [&["--profile", "network-only"][..], &["--observe", "/dev/null"]] {
+        let world = World::new();
+        let file = world.path("report.json");
+        let path = file.to_str().unwrap().to_owned();
+        let options = [options, &["--report", &path]].concat();
+        let written = world.jess(&options, &format!("head -c 50000 /dev/zero > {path}"));
+        assert_eq!(written.code, Some(0), "{written:?}");
+        let report: serde_json::Value = serde_json::from_str(&world.read("report.json")).unwrap();
+        assert_eq!(report["schema"], "jess.run/1");
+        let swapped = world.jess(&options, &format!("rm {path}; echo '{{}}' > {path}"));
+        assert!(swapped.code == Some(70) && swapped.stderr.contains("another file"), "{swapped:?}");
+    }
+}

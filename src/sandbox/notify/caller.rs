@@ -33,6 +33,23 @@ pub struct Object {
 }
 
 impl Object {
+    /// Whether it has a place among the host's files, or had one. Pipes, sockets and memory of the command's own have
+    /// none: they have no name, or one that the kernel made up for a file that never had a link.
+    pub fn has_a_place(&self) -> bool {
+        let unnamed = || rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink == 0);
+        self.path.is_absolute() && !(self.is_memory() && unnamed())
+    }
+
+    fn is_memory(&self) -> bool {
+        self.path.as_os_str().as_bytes().starts_with(b"/memfd:")
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> Result<bool, Errno> {
+        let stat = rustix::fs::fstat(&self.fd)?;
+        Ok(rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir())
+    }
+
     /// The name by which this process reaches exactly this file.
     pub fn own_name(&self) -> CString {
         use rustix::fd::AsRawFd;
@@ -177,10 +194,9 @@ impl Caller<'_> {
 
     /// The caller's file mode creation mask.
     pub fn umask(&self) -> Result<u32, Errno> {
-        let status = std::fs::read_to_string(self.proc_path("status")).map_err(|_| Errno::SRCH)?;
+        let mask = super::processes::status_field(self.call.pid, b"Umask:").ok_or(Errno::SRCH)?;
         self.check()?;
-        let mask = status.lines().find_map(|line| line.strip_prefix("Umask:")).map(str::trim);
-        mask.and_then(|mask| u32::from_str_radix(mask, 8).ok()).ok_or(Errno::IO)
+        u32::from_str_radix(&mask, 8).map_err(|_| Errno::IO)
     }
 
     /// `path` with names that mean the caller made to mean it from here too. A link that leads to such a name is

@@ -84,6 +84,9 @@ impl<'a> Creator<'a> {
     fn make(&self, caller: &Caller<'_>) -> Result<Made, Errno> {
         let is = |call: calls::Call| call.is(caller.call.number);
         let int = |n: usize| caller.int(n);
+        if [calls::chmod, calls::fchmod, calls::fchmodat, calls::fchmodat2].into_iter().any(is) {
+            return super::metadata::share(caller).map(Made::Result);
+        }
         if is(calls::open) {
             return self.open(caller, AT_FDCWD, caller.arg(0), int(1), int(2));
         }

@@ -21,16 +21,30 @@ const AT_SYMLINK_NOFOLLOW: i32 = libc::AT_SYMLINK_NOFOLLOW;
 const AT_FDCWD: i32 = libc::AT_FDCWD;
 
 /// The calls that change a file's metadata.
-pub fn change(caller: &Caller<'_>, context: &mut Context<'_>) -> Result<i64, Errno> {
+pub fn change(caller: &Caller<'_>, context: &Context<'_>) -> Result<i64, Errno> {
     let is = |call: calls::Call| call.is(caller.call.number);
     let object = target(caller, &is)?;
-    if !context.is_writable(&object.path) {
+    if !context.is_writable(&object.path) && object.has_a_place() {
         context.denials.path(Kind::Metadata, &object.path);
         return Err(Errno::PERM);
     }
     let change = prepare(caller, &is)?;
+    // The set-group-id bit of a directory says what group files in it get, and is no privilege.
+    if change.sets_group_id() && !object.is_directory()? {
+        return Err(Errno::PERM);
+    }
     // As the command could by itself: a supervisor of root's has more rights than the command.
     without_capabilities(|| change.apply(&object)).map(|()| 0)
+}
+
+/// chmod with the set-group-id bit in tier `full`, where the mounts say what may be changed: on directories alone.
+pub fn share(caller: &Caller<'_>) -> Result<i64, Errno> {
+    let is = |call: calls::Call| call.is(caller.call.number);
+    let object = target(caller, &is)?;
+    match prepare(caller, &is)? {
+        change @ Change::Mode(_) if object.is_directory()? => change.apply(&object).map(|()| 0),
+        _ => Err(Errno::PERM),
+    }
 }
 
 /// The file that the call is about.
@@ -143,6 +157,10 @@ fn times(caller: &Caller<'_>, address: u64, fraction: i64, split: bool) -> Resul
 }
 
 impl Change {
+    fn sets_group_id(&self) -> bool {
+        matches!(self, Change::Mode(mode) if mode & libc::S_ISGID != 0)
+    }
+
     fn apply(&self, object: &Object) -> Result<(), Errno> {
         let name = object.own_name();
         match self {

@@ -4,6 +4,8 @@
 //! Whatever a decision depends on is copied from the caller once, and the call is made on a descriptor that the
 //! supervisor resolved; the kernel is told to proceed only with calls about which nothing was read from memory. An
 //! error here is an error of the call: nothing is let through because it could not be decided.
+//!
+//! It answers on a thread of its own ([`Service`]): what the command can make slow here holds nobody but the command.
 
 mod caller;
 pub(super) mod creation;
@@ -11,21 +13,22 @@ mod metadata;
 mod network;
 mod policy;
 pub(super) mod processes;
+mod service;
 mod shm;
 mod unix;
 mod witness;
 
 pub use policy::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 
-use super::denial::{Denials, Kind};
+use super::denial::{Kind, Notes};
 use super::seccomp::{Ruling, calls};
 use super::sys::notify as sys;
 use caller::Caller;
 use network::Network;
-use processes::Population;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
+pub(super) use service::Service;
 use shm::Shm;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -60,8 +63,7 @@ enum Answer {
 struct Context<'a> {
     writable: &'a [PathBuf],
     readable: &'a [PathBuf],
-    population: &'a mut Population,
-    denials: &'a mut Denials,
+    denials: &'a Notes,
     /// The housekeeper: all of the run's processes descend from it.
     house: i32,
 }
@@ -87,8 +89,6 @@ pub(super) struct Rules {
     pub writable: Vec<PathBuf>,
     /// Real paths beneath which files may be watched too.
     pub readable: Vec<PathBuf>,
-    /// Processes and threads at once.
-    pub processes: Option<u64>,
     /// The scratch directory.
     pub scratch: OwnedFd,
     /// Connections.
@@ -99,18 +99,17 @@ pub(super) struct Rules {
 
 /// The supervisor of one run.
 pub(super) struct Supervisor {
-    listener: Listener,
+    listener: Arc<Listener>,
     /// Tier `landlock`: what decisions depend on.
     decider: Option<Decider>,
     /// Where the run is watched.
     witness: Option<Witness>,
-    denials: Denials,
+    denials: Notes,
 }
 
 struct Decider {
     writable: Vec<PathBuf>,
     readable: Vec<PathBuf>,
-    population: Population,
     network: Network,
     shm: Shm,
     house: i32,
@@ -122,7 +121,6 @@ impl Supervisor {
         let decider = Decider {
             writable: rules.writable,
             readable: rules.readable,
-            population: Population::new(rules.processes),
             network: Network::new(rules.connect, rules.vouched),
             shm: Shm::new(rules.scratch),
             house,
@@ -137,38 +135,12 @@ impl Supervisor {
 
     fn with(listener: OwnedFd, decider: Option<Decider>, witness: Option<Witness>) -> Supervisor {
         sys::wake_synchronously(listener.as_fd());
-        Supervisor { listener: Listener(listener), decider, witness, denials: Denials::default() }
-    }
-
-    /// Becomes readable when a call waits.
-    pub fn listener(&self) -> BorrowedFd<'_> {
-        self.listener.0.as_fd()
-    }
-
-    /// What was refused until now.
-    pub fn denials(&self) -> &Denials {
-        &self.denials
-    }
-
-    /// What was used until now, if the run is watched.
-    pub fn used(&self) -> Option<&Used> {
-        self.witness.as_ref().map(Witness::used)
-    }
-
-    /// Become writable when a connection is made or failed; answered by [`Supervisor::connected`].
-    pub fn under_way(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.decider.iter().flat_map(|decider| decider.network.under_way())
-    }
-
-    /// Answers for the connection at `index` of [`Supervisor::under_way`].
-    pub fn connected(&mut self, index: usize) {
-        if let Some(decider) = &mut self.decider {
-            decider.network.finish(&self.listener, index);
-        }
+        let listener = Arc::new(Listener(listener));
+        Supervisor { listener, decider, witness, denials: Notes::default() }
     }
 
     /// Answers one call.
-    pub fn serve(&mut self) {
+    fn serve(&mut self) {
         // A caller that was killed meanwhile leaves nothing to answer.
         let Ok(call) = sys::receive(self.listener.0.as_fd()) else { return };
         let id = call.id;
@@ -189,8 +161,8 @@ impl Supervisor {
         if let Some(witness) = &mut self.witness {
             let ruling = witness.rule(&caller);
             match (witness.has_begun(&caller), ruling) {
-                (true, Ruling::Allow | Ruling::Ask) => witness.see(&caller, &mut self.denials),
-                (true, Ruling::Refuse(_)) => refused(&caller, &mut self.denials),
+                (true, Ruling::Allow | Ruling::Ask) => witness.see(&caller, &self.denials),
+                (true, Ruling::Refuse(_)) => refused(&caller, &self.denials),
                 (false, _) => {}
             }
             match ruling {
@@ -200,14 +172,14 @@ impl Supervisor {
             }
         }
         match &mut self.decider {
-            Some(decider) => decider.decide(&caller, &mut self.denials),
+            Some(decider) => decider.decide(&caller, &self.listener, &self.denials),
             None => Answer::Return(Err(Errno::PERM)),
         }
     }
 }
 
 /// Notes a call that the filter refuses.
-fn refused(caller: &Caller<'_>, denials: &mut Denials) {
+fn refused(caller: &Caller<'_>, denials: &Notes) {
     let number = caller.call.number;
     let is = |call: calls::Call| call.is(number);
     if is(calls::socket) || is(calls::socketpair) {
@@ -224,18 +196,10 @@ fn refused(caller: &Caller<'_>, denials: &mut Denials) {
 }
 
 impl Decider {
-    fn decide(&mut self, caller: &Caller<'_>, denials: &mut Denials) -> Answer {
-        let mut context = Context {
-            writable: &self.writable,
-            readable: &self.readable,
-            population: &mut self.population,
-            denials,
-            house: self.house,
-        };
+    fn decide(&mut self, caller: &Caller<'_>, listener: &Arc<Listener>, denials: &Notes) -> Answer {
+        let context =
+            Context { writable: &self.writable, readable: &self.readable, denials, house: self.house };
         let is = |call: calls::Call| call.is(caller.call.number);
-        if [calls::clone, calls::fork, calls::vfork].into_iter().any(is) {
-            return processes::start(&mut context);
-        }
         if [calls::open, calls::openat].into_iter().any(is) {
             return self.shm.open(caller);
         }
@@ -249,7 +213,7 @@ impl Decider {
             return shm::terminal_peer(caller);
         }
         if is(calls::connect) {
-            return self.network.connect(caller, context.denials);
+            return self.network.connect(caller, listener, denials);
         }
         if is(calls::bind) {
             return Answer::Return(self.network.bind(caller, &context));
@@ -269,7 +233,7 @@ impl Decider {
         if super::seccomp::is_signal(caller.call.number) {
             return processes::signal(caller, &context);
         }
-        Answer::Return(metadata::change(caller, &mut context))
+        Answer::Return(metadata::change(caller, &context))
     }
 }
 

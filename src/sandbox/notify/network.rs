@@ -7,16 +7,15 @@ use super::caller::Caller;
 use super::policy::{ConnectPolicy, Peer, Verdict, Vouched, canonical};
 use super::unix::{self, UnixSockets};
 use super::{Answer, Context};
-use crate::sandbox::denial::{Denials, Kind};
+use crate::sandbox::denial::{Kind, Notes};
 use crate::sandbox::sys::notify as sys;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, sockopt};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longest `sockaddr` (sockaddr_storage).
 const ADDRESS_MAX: u64 = 128;
@@ -24,11 +23,11 @@ const ADDRESS_MAX: u64 = 128;
 /// Connections that are under way at once; one more gets EAGAIN.
 const PENDING_MAX: usize = 64;
 
-/// How long a connect may hold the supervisor before it goes on in the background. On loopback it is done at once.
-const PATIENCE: Duration = Duration::from_millis(4);
-
 /// Bytes of the kernel's table of sockets that are read.
 const TABLE_MAX: u64 = 4 << 20;
+
+/// Sockets that listen, or listened, before those that no longer do are forgotten.
+const LISTENERS_MAX: usize = 1024;
 
 /// The network of a run.
 #[derive(Debug)]
@@ -38,15 +37,24 @@ pub struct Network {
     /// Inodes of sockets on which the command listens or listened.
     own: HashSet<u64>,
     unix: UnixSockets,
-    pending: Vec<Pending>,
+    under_way: UnderWay,
 }
 
-/// A blocking connect that goes on.
-#[derive(Debug)]
-struct Pending {
-    id: u64,
-    socket: OwnedFd,
-    vouched_for: Option<SocketAddr>,
+/// Connections that are being made, by the call that waits for each.
+#[derive(Debug, Clone, Default)]
+pub struct UnderWay(Arc<Mutex<HashMap<u64, Arc<OwnedFd>>>>);
+
+impl UnderWay {
+    fn sockets(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<OwnedFd>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends all of them, so that nobody waits for a peer any more.
+    pub fn abandon(&self) {
+        for socket in self.sockets().values() {
+            let _ = rustix::net::shutdown(&**socket, rustix::net::Shutdown::Both);
+        }
+    }
 }
 
 /// An address that the command gave.
@@ -59,41 +67,34 @@ enum Given {
 
 impl Network {
     pub fn new(policy: Arc<dyn ConnectPolicy>, vouched: Vouched) -> Network {
-        Network { policy, vouched, own: HashSet::new(), unix: UnixSockets::default(), pending: Vec::new() }
+        let (unix, under_way) = (UnixSockets::default(), UnderWay::default());
+        Network { policy, vouched, own: HashSet::new(), unix, under_way }
     }
 
-    /// Descriptors of connections under way: they become writable when one is made or has failed.
-    pub fn under_way(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.pending.iter().map(|p| p.socket.as_fd())
-    }
-
-    /// Answers for connection `index` of [`Network::under_way`].
-    pub fn finish(&mut self, listener: &super::Listener, index: usize) {
-        if index >= self.pending.len() {
-            return;
-        }
-        let done = self.pending.swap_remove(index);
-        let result = match sockopt::socket_error(&done.socket) {
-            Ok(Ok(())) => Ok(0),
-            Ok(Err(errno)) | Err(errno) => Err(errno),
-        };
-        if let (Err(_), Some(source)) = (&result, done.vouched_for) {
-            self.vouched.forget(source);
-        }
-        listener.answer(done.id, result);
+    /// The connections that are being made.
+    pub fn under_way(&self) -> UnderWay {
+        self.under_way.clone()
     }
 
     /// connect(2).
-    pub fn connect(&mut self, caller: &Caller<'_>, denials: &mut Denials) -> Answer {
-        match self.try_connect(caller, denials) {
-            Ok(Some(())) => Answer::Return(Ok(0)),
-            Ok(None) => Answer::Later,
+    pub(super) fn connect(
+        &mut self,
+        caller: &Caller<'_>,
+        listener: &Arc<super::Listener>,
+        denials: &Notes,
+    ) -> Answer {
+        match self.try_connect(caller, listener, denials) {
+            Ok(answer) => answer,
             Err(errno) => Answer::Return(Err(errno)),
         }
     }
 
-    /// `None`: it goes on in the background.
-    fn try_connect(&mut self, caller: &Caller<'_>, denials: &mut Denials) -> Result<Option<()>, Errno> {
+    fn try_connect(
+        &mut self,
+        caller: &Caller<'_>,
+        listener: &Arc<super::Listener>,
+        denials: &Notes,
+    ) -> Result<Answer, Errno> {
         let given = address(caller)?;
         let socket = caller.descriptor(caller.int(0))?;
         let family = family(&socket)?;
@@ -104,11 +105,13 @@ impl Network {
                         denials.note(Kind::Connect, crate::sanitise::path(&path).to_string(), None);
                     }
                 });
-                return self.start(&socket, &address?).map(Some);
+                return self.start(caller, listener, socket, address?, None);
             }
             Given::Unix(_) => return Err(Errno::AFNOSUPPORT),
+            // Waits for nobody.
             Given::Unspecified => {
-                return sys::connect(socket.as_fd(), &(libc::AF_UNSPEC as u16).to_ne_bytes()).map(Some);
+                let ended = sys::connect(socket.as_fd(), &(libc::AF_UNSPEC as u16).to_ne_bytes());
+                return Ok(Answer::Return(ended.map(|()| 0)));
             }
             Given::Inet(_) if family == AddressFamily::UNIX => return Err(Errno::INVAL),
             Given::Inet(wanted) => wanted,
@@ -125,38 +128,54 @@ impl Network {
                 }
             }
         };
+        let address = encode(to, family)?;
         let vouched_for =
             if through_door && to.ip().is_loopback() { Some(self.vouch(&socket, family)?) } else { None };
-        let result = self.start(&socket, &encode(to, family)?);
-        match result {
-            Err(Errno::INPROGRESS) if !is_nonblocking(&socket) => {
-                if self.pending.len() >= PENDING_MAX {
-                    return Err(Errno::AGAIN);
-                }
-                self.pending.push(Pending { id: caller.call.id, socket, vouched_for });
-                Ok(None)
-            }
-            Ok(()) => Ok(Some(())),
-            Err(errno) => {
-                if let (Some(source), false) = (vouched_for, errno == Errno::INPROGRESS) {
-                    self.vouched.forget(source);
-                }
-                Err(errno)
-            }
+        let started = self.start(caller, listener, socket, address, vouched_for);
+        if let (Err(_), Some(source)) = (&started, vouched_for) {
+            self.vouched.forget(source);
         }
+        started
     }
 
-    /// Connects for at most [`PATIENCE`].
-    fn start(&self, socket: &OwnedFd, to: &[u8]) -> Result<(), Errno> {
-        if is_nonblocking(socket) {
-            return sys::connect(socket.as_fd(), to);
+    /// Connects on a thread of its own, which answers. The descriptor's flags and timeouts are the command's, also
+    /// while the call is under way, so how long it takes is nobody's to say here.
+    fn start(
+        &self,
+        caller: &Caller<'_>,
+        listener: &Arc<super::Listener>,
+        socket: OwnedFd,
+        to: Vec<u8>,
+        vouched_for: Option<SocketAddr>,
+    ) -> Result<Answer, Errno> {
+        let (id, socket) = (caller.call.id, Arc::new(socket));
+        {
+            let mut sockets = self.under_way.sockets();
+            if sockets.len() >= PENDING_MAX {
+                return Err(Errno::AGAIN);
+            }
+            sockets.insert(id, socket.clone());
         }
-        // The limit is the socket's own: the command's value is put back. It can send nothing before it is connected.
-        let own = sockopt::socket_timeout(socket, sockopt::Timeout::Send)?;
-        sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, Some(PATIENCE))?;
-        let result = sys::connect(socket.as_fd(), to);
-        let _ = sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, own);
-        result
+        let (under_way, vouched, listener) = (self.under_way.clone(), self.vouched.clone(), listener.clone());
+        let connect = move || {
+            let result = sys::connect(socket.as_fd(), &to);
+            under_way.sockets().remove(&id);
+            if let (Err(errno), Some(source)) = (&result, vouched_for)
+                && *errno != Errno::INPROGRESS
+            {
+                vouched.forget(source);
+            }
+            listener.answer(id, result.map(|()| 0));
+        };
+        let thread =
+            std::thread::Builder::new().name("jess-connect".into()).stack_size(super::service::STACK);
+        match thread.spawn(connect) {
+            Ok(_) => Ok(Answer::Later),
+            Err(_) => {
+                self.under_way.sockets().remove(&id);
+                Err(Errno::AGAIN)
+            }
+        }
     }
 
     /// Gives `socket` a source address and notes it, before the other side can see it.
@@ -206,19 +225,59 @@ impl Network {
         } else if !canonical(own).ip().is_loopback() {
             return Err(Errno::ACCESS);
         }
+        if self.own.len() >= LISTENERS_MAX {
+            self.forget_the_closed();
+        }
+        if self.own.len() >= LISTENERS_MAX || self.is_foreign(canonical(own_address(&socket)?)) {
+            return Err(Errno::ADDRINUSE);
+        }
         rustix::net::listen(&socket, caller.int(1))?;
+        // The command holds the same socket, and may have changed where it is bound meanwhile.
+        if !canonical(own_address(&socket)?).ip().is_loopback() {
+            let _ = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
+            return Err(Errno::ACCESS);
+        }
         self.own.insert(rustix::fs::fstat(&socket)?.st_ino);
         Ok(0)
     }
 
-    /// Whether a socket of the command's own listens at `address`. Another process may have taken the port since.
+    /// Forgets sockets that listen no longer.
+    fn forget_the_closed(&mut self) {
+        let tables = TABLES.map(read_table);
+        let listening: HashSet<u64> =
+            tables.iter().flat_map(|table| listeners(table)).map(|found| found.inode).collect();
+        self.own.retain(|inode| listening.contains(inode));
+    }
+
+    /// Whether a socket that is not the command's own listens where a connection to `address` could end.
+    fn is_foreign(&self, address: SocketAddr) -> bool {
+        TABLES.into_iter().any(|table| {
+            listeners(&read_table(table))
+                .any(|found| found.takes(address) && !self.own.contains(&found.inode))
+        })
+    }
+
+    /// Whether a socket of the command's own, and of nobody else, listens at `address`. Sockets that share a port
+    /// (SO_REUSEPORT) could be the host's in part, and the command's own one could be closed before the connection is made.
     fn is_own_listener(&self, address: SocketAddr) -> bool {
-        !self.own.is_empty()
-            && ["/proc/self/net/tcp", "/proc/self/net/tcp6"].into_iter().any(|table| {
-                listeners(&read_table(table), address.port()).any(|inode| self.own.contains(&inode))
-            })
+        if self.own.is_empty() {
+            return false;
+        }
+        let mut own = false;
+        for table in TABLES {
+            for found in listeners(&read_table(table)).filter(|found| found.takes(address)) {
+                if !self.own.contains(&found.inode) {
+                    return false;
+                }
+                own |= found.address == address;
+            }
+        }
+        own
     }
 }
+
+/// Where the kernel lists the sockets of this network.
+const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 
 fn read_table(path: &str) -> String {
     use std::io::Read;
@@ -229,17 +288,52 @@ fn read_table(path: &str) -> String {
     text
 }
 
-/// Inodes of the sockets that listen on `port`, in the form of /proc/net/tcp.
-fn listeners(table: &str, port: u16) -> impl Iterator<Item = u64> {
+/// A socket that listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Found {
+    /// Where, with an IPv4 address inside an IPv6 one as IPv4.
+    address: SocketAddr,
+    inode: u64,
+}
+
+impl Found {
+    /// Whether it gets connections to `to`. The unspecified address of IPv6 takes those of IPv4 too.
+    fn takes(&self, to: SocketAddr) -> bool {
+        let everywhere = self.address.ip().is_unspecified() && (self.address.is_ipv6() || to.is_ipv4());
+        self.address.port() == to.port() && (everywhere || self.address.ip() == to.ip())
+    }
+}
+
+/// The listening sockets in a table in the form of /proc/net/tcp.
+fn listeners(table: &str) -> impl Iterator<Item = Found> {
     const LISTENING: &str = "0A";
-    table.lines().skip(1).filter_map(move |line| {
+    table.lines().skip(1).filter_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let local = fields.next()?;
         let state = fields.nth(1)?;
         let inode = fields.nth(5)?;
-        let (_, own) = local.rsplit_once(':')?;
-        (state == LISTENING && u16::from_str_radix(own, 16) == Ok(port)).then(|| inode.parse().ok())?
+        (state == LISTENING)
+            .then(|| Some(Found { address: local_address(local)?, inode: inode.parse().ok()? }))?
     })
+}
+
+/// An address as the kernel writes it: words of the machine's order, in hexadecimal.
+fn local_address(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.rsplit_once(':')?;
+    let mut bytes = Vec::with_capacity(16);
+    for word in address.as_bytes().chunks(8) {
+        if word.len() != 8 {
+            return None;
+        }
+        let word = u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()?;
+        bytes.extend(word.to_ne_bytes());
+    }
+    let ip = match (<[u8; 4]>::try_from(bytes.as_slice()), <[u8; 16]>::try_from(bytes.as_slice())) {
+        (Ok(four), _) => IpAddr::from(four),
+        (_, Ok(sixteen)) => IpAddr::from(sixteen).to_canonical(),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 /// The TCP or UDP address that a connection goes to.
@@ -326,13 +420,13 @@ fn own_address(socket: &OwnedFd) -> Result<SocketAddr, Errno> {
     SocketAddr::try_from(rustix::net::getsockname(socket)?).map_err(|_| Errno::AFNOSUPPORT)
 }
 
-fn is_nonblocking(socket: &OwnedFd) -> bool {
-    rustix::fs::fcntl_getfl(socket).is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NONBLOCK))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
 
     fn given(bytes: &[u8]) -> Option<SocketAddr> {
         match decode(bytes) {
@@ -363,12 +457,34 @@ mod tests {
     }
 
     #[test]
-    fn only_listening_sockets_of_the_port_are_found() {
+    fn only_listening_sockets_are_found_with_their_address() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4242 1 0 100 0 0 10 0
    1: 0100007F:1F90 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 4243 1 0 100 0 0 10 0
-   2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4244 1 0 100 0 0 10 0
+   2: 00000000000000000000000001000000:1F91 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4244 1 0 100 0 0 10 0
+   3: 0000000000000000FFFF00000200007F:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4245 1 0 100 0 0 10 0
 garbage";
-        assert_eq!(listeners(table, 8080).collect::<Vec<_>>(), [4242]);
+        let found = |address: &str, inode| Found { address: at(address), inode };
+        assert_eq!(
+            listeners(table).collect::<Vec<_>>(),
+            [found("127.0.0.1:8080", 4242), found("[::1]:8081", 4244), found("127.0.0.2:80", 4245)]
+        );
+        assert_eq!(local_address("0100007F"), None);
+        assert_eq!(local_address("01:0001"), None);
+    }
+
+    #[test]
+    fn a_listener_takes_what_its_address_covers() {
+        let takes = |own: &str, to: &str| Found { address: at(own), inode: 1 }.takes(at(to));
+        assert!(takes("127.0.0.1:80", "127.0.0.1:80") && takes("0.0.0.0:80", "127.0.0.1:80"));
+        assert!(takes("[::]:80", "127.0.0.1:80") && takes("[::]:80", "[::1]:80"));
+        for (own, to) in [
+            ("127.0.0.2:80", "127.0.0.1:80"),
+            ("[::1]:80", "127.0.0.1:80"),
+            ("0.0.0.0:80", "[::1]:80"),
+            ("127.0.0.1:81", "127.0.0.1:80"),
+        ] {
+            assert!(!takes(own, to), "{own} {to}");
+        }
     }
 }

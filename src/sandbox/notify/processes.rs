@@ -1,19 +1,14 @@
-//! Which processes belong to the run, how many there are, and questions about others.
+//! Which processes belong to the run, and questions about others.
 
 use super::caller::Caller;
 use super::{Answer, Context};
-use crate::sandbox::denial::Kind;
 use crate::sandbox::seccomp::calls;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 /// Longest chain of parents that is followed.
 const GENERATIONS: usize = 8192;
-
-/// At a full house, how often the processes are counted again at most.
-const COUNT_EVERY: Duration = Duration::from_millis(20);
 
 /// What /proc says of a process.
 #[derive(Debug, Clone, Copy)]
@@ -72,54 +67,16 @@ fn belongs(mut pid: i32, ancestor: i32) -> bool {
     false
 }
 
+/// The value of a line of /proc/PID/status. The file begins with the name, which may be no text.
+pub(super) fn status_field(pid: u32, name: &[u8]) -> Option<String> {
+    let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
+    let value = status.split(|b| *b == b'\n').find_map(|line| line.strip_prefix(name))?;
+    Some(std::str::from_utf8(value).ok()?.trim().to_owned())
+}
+
 /// The process that thread `tid` is of.
 pub(super) fn process_of(tid: u32) -> Option<Pid> {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    Pid::from_raw(line.trim().parse().ok()?)
-}
-
-/// Bounds how many processes and threads a run has at once.
-///
-/// RLIMIT_NPROC can't: it counts all processes of the user on the host, and does not bind root.
-#[derive(Debug)]
-pub struct Population {
-    limit: Option<u64>,
-    /// At least as many as there are: the last count, and what was started since.
-    estimate: u64,
-    counted: Option<Instant>,
-}
-
-impl Population {
-    pub fn new(limit: Option<u64>) -> Population {
-        Population { limit, estimate: 1, counted: None }
-    }
-
-    /// Whether one more may be started below `house`.
-    fn admits(&mut self, house: i32) -> bool {
-        let Some(limit) = self.limit else { return true };
-        if self.estimate >= limit && self.counted.is_none_or(|at| at.elapsed() >= COUNT_EVERY) {
-            let processes = all();
-            self.estimate = below(house, &processes)
-                .iter()
-                .filter_map(|pid| processes.get(pid))
-                .map(|known| known.threads.max(1))
-                .sum();
-            self.counted = Some(Instant::now());
-        }
-        let admitted = self.estimate < limit;
-        self.estimate += u64::from(admitted);
-        admitted
-    }
-}
-
-/// A new process or thread. The kernel carries it out: nothing was decided from memory.
-pub(super) fn start(context: &mut Context<'_>) -> Answer {
-    if context.population.admits(context.house) {
-        return Answer::Proceed;
-    }
-    context.denials.note(Kind::Limit, "the allowed processes".to_owned(), Some("--max-processes".to_owned()));
-    Answer::Return(Err(Errno::AGAIN))
+    Pid::from_raw(status_field(tid, b"Tgid:")?.parse().ok()?)
 }
 
 /// A call that names a process by number: one of the run's own, or it does not exist.
@@ -131,7 +88,6 @@ pub(super) fn on_process(caller: &Caller<'_>, context: &Context<'_>, argument: u
         // PRIO_PROCESS, IOPRIO_WHO_PROCESS
         (true, _, 0) | (_, true, 1) | (false, false, _) => belongs(named, context.house),
         (true, _, 1) | (_, true, 2) => is_own_group(named, context.house),
-        // All processes of a user.
         _ => false,
     };
     if known { Answer::Proceed } else { Answer::Return(Err(Errno::SRCH)) }
@@ -218,15 +174,6 @@ mod tests {
         assert!(!belongs(own, own));
         assert!(all().contains_key(&own));
         assert_eq!(process_of(own as u32).unwrap().as_raw_pid(), own);
-    }
-
-    #[test]
-    fn a_full_house_admits_nobody_until_somebody_left() {
-        let own = std::process::id() as i32;
-        let mut population = Population::new(Some(3));
-        // Counted again when the estimate is full: this process has no children here.
-        assert!((0..10).filter(|_| population.admits(own)).count() >= 2);
-        let mut unlimited = Population::new(None);
-        assert!(unlimited.admits(own));
+        assert_eq!(status_field(own as u32, b"Pid:").unwrap(), own.to_string());
     }
 }

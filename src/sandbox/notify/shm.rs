@@ -60,11 +60,16 @@ impl Shm {
         let Some(name) = named(caller, first) else { return Answer::Proceed };
         let flags = OFlags::from_bits_retain(caller.int(first + 1) as u32);
         let mode = Mode::from_raw_mode(caller.int(first + 2) as u32 & 0o700);
-        let own =
-            flags & (OFlags::ACCMODE | OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC | OFlags::NONBLOCK);
-        let opened = self
-            .dir()
-            .and_then(|dir| rustix::fs::openat(dir, &name, own | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode));
+        let own = flags & (OFlags::ACCMODE | OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC);
+        // The command can make anything of that name, and nothing there may hold this process.
+        let always = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let opened = self.dir().and_then(|dir| rustix::fs::openat(dir, &name, own | always, mode));
+        let opened = opened.and_then(|file| {
+            if !flags.contains(OFlags::NONBLOCK) {
+                rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? & !OFlags::NONBLOCK)?;
+            }
+            Ok(file)
+        });
         match opened {
             Ok(file) => Answer::Descriptor { fd: file, cloexec: flags.contains(OFlags::CLOEXEC) },
             Err(errno) => Answer::Return(Err(errno)),

@@ -72,6 +72,7 @@ impl UnixSockets {
         // Whoever swapped the name has lost the socket.
         if FileType::from_raw_mode(stat.st_mode) == FileType::Socket
             && stat.st_uid == rustix::process::geteuid().as_raw()
+            && is_silent(&file, socket)
         {
             self.own.insert((stat.st_dev, stat.st_ino), file);
         }
@@ -92,9 +93,40 @@ impl UnixSockets {
     }
 }
 
+/// Whether nobody listens on the socket behind `file`, which is of the type of `like`: the one that was just bound does
+/// not yet, since listening is this thread's to allow, and one of the host's that was put in its place does. The kernel
+/// tells who a bound file is of only to whoever administers the network.
+fn is_silent(file: &OwnedFd, like: &OwnedFd) -> bool {
+    use rustix::fd::AsRawFd;
+    let probe = || -> Result<(), Errno> {
+        let kind = rustix::net::sockopt::socket_type(like)?;
+        let flags = rustix::net::SocketFlags::CLOEXEC | rustix::net::SocketFlags::NONBLOCK;
+        let probe = rustix::net::socket_with(rustix::net::AddressFamily::UNIX, kind, flags, None)?;
+        sys::connect(probe.as_fd(), &address(format!("/proc/self/fd/{}", file.as_raw_fd()).as_bytes())?)
+    };
+    probe() == Err(Errno::CONNREFUSED)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_that_somebody_listens_on_is_not_the_one_that_was_just_bound() {
+        use rustix::net::{AddressFamily, SocketType, socket};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let bound = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        sys::bind(bound.as_fd(), &address(path.as_os_str().as_bytes()).unwrap()).unwrap();
+        let file =
+            rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, rustix::fs::Mode::empty()).unwrap();
+        assert!(is_silent(&file, &bound));
+        rustix::net::listen(&bound, 0).unwrap();
+        assert!(!is_silent(&file, &bound), "one that listens");
+        assert!(!is_silent(&file, &bound), "one whose queue is full");
+        let other = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        assert!(!is_silent(&file, &other), "one of another type");
+    }
 
     #[test]
     fn a_path_ends_at_its_nul_and_other_names_are_closed() {

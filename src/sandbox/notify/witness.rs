@@ -6,19 +6,20 @@
 
 use super::caller::{Caller, PATH_BYTES};
 use super::is_beneath;
-use crate::sandbox::denial::{Denials, Kind};
+use crate::sandbox::denial::{Kind, Notes};
 use crate::sandbox::seccomp::{Plain, Ruling, Touch, Use, calls, touches};
 use rustix::fs::{Access, AtFlags, CWD};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Different uses of paths that are looked into; the paths of more are not looked at.
 const USES_MAX: usize = 16_384;
 
 /// Bytes of their names.
-const BYTES_MAX: usize = 8 << 20;
+const BYTES_MAX: usize = 1 << 20;
 
 /// Bytes of a program that are read for the interpreter it names.
 const SHEBANG_MAX: usize = 256;
@@ -61,14 +62,14 @@ pub struct Witness {
     looked: HashSet<(Use, PathBuf)>,
     /// Bytes of the names in `looked`.
     bytes: usize,
-    used: Used,
+    used: Arc<Mutex<Used>>,
     /// Whether the command has begun: before that, jess itself makes the calls.
     begun: bool,
 }
 
 impl Witness {
     pub fn new(plain: Plain, scope: Scope) -> Witness {
-        Witness { plain, scope, looked: HashSet::new(), bytes: 0, used: Used::default(), begun: false }
+        Witness { plain, scope, looked: HashSet::new(), bytes: 0, used: Arc::default(), begun: false }
     }
 
     /// Whether the call is the command's, and not jess's own before it.
@@ -83,12 +84,16 @@ impl Witness {
     }
 
     /// What was used until now.
-    pub fn used(&self) -> &Used {
-        &self.used
+    pub fn used(&self) -> Arc<Mutex<Used>> {
+        self.used.clone()
+    }
+
+    fn using(&self) -> std::sync::MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes what the call is about to use.
-    pub fn see(&mut self, caller: &Caller<'_>, denials: &mut Denials) {
+    pub fn see(&mut self, caller: &Caller<'_>, denials: &Notes) {
         if calls::connect.is(caller.call.number) {
             if let Some(to) =
                 super::network::peer(caller).filter(|to| self.scope.own_root && !to.ip().is_loopback())
@@ -104,7 +109,7 @@ impl Witness {
         }
     }
 
-    fn look_into(&mut self, caller: &Caller<'_>, kind: Use, path: PathBuf, denials: &mut Denials) {
+    fn look_into(&mut self, caller: &Caller<'_>, kind: Use, path: PathBuf, denials: &Notes) {
         let looked = (kind, path.clone());
         if self.looked.contains(&looked) {
             return;
@@ -114,7 +119,7 @@ impl Witness {
         }
         self.bytes += path.as_os_str().len();
         if self.looked.len() >= USES_MAX || self.bytes > BYTES_MAX {
-            self.used.incomplete = true;
+            self.using().incomplete = true;
             return;
         }
         let there = exists(&path);
@@ -130,7 +135,8 @@ impl Witness {
             // What speaks for the kernel stays closed also here, so the run did without.
             let kernel_s = real.starts_with("/sys");
             if (there || kind == Use::Make) && !kernel_s && !is_beneath(&real, usual) {
-                let strongest = self.used.paths.entry(path.clone()).or_insert(kind);
+                let mut used = self.using();
+                let strongest = used.paths.entry(path.clone()).or_insert(kind);
                 *strongest = (*strongest).max(kind);
             }
             if there && kind == Use::Execute {
@@ -169,7 +175,7 @@ impl Witness {
     }
 
     /// The program that a script names in its first line is opened by the kernel, which asks nobody.
-    fn interpreter(&mut self, caller: &Caller<'_>, program: &Path, denials: &mut Denials) {
+    fn interpreter(&mut self, caller: &Caller<'_>, program: &Path, denials: &Notes) {
         use std::io::Read;
         use std::os::unix::fs::OpenOptionsExt;
         // Whatever is there now: neither a FIFO nor a terminal may hold the supervisor.

@@ -82,6 +82,7 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         unix_sockets: spec.surface.unix_sockets,
         ptrace: spec.surface.ptrace,
         guarded: false,
+        shared_directories: false,
         watched: supervised && spec.watch != Watch::Decisions,
         shared: Some(Shared { supervised, landlock_abi }),
     };

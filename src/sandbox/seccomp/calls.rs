@@ -101,6 +101,7 @@ calls! {
     fork 57 -
     vfork 58 -
     kill 62 129
+    fcntl 72 25
     semget 64 190
     semop 65 193
     semctl 66 191

@@ -8,6 +8,7 @@
 
 pub mod calls;
 mod program;
+mod requests;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,8 @@ const ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 /// Asks the supervisor.
 const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
 const EAFNOSUPPORT: u32 = libc::SECCOMP_RET_ERRNO | libc::EAFNOSUPPORT as u32;
+const ENOTTY: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOTTY as u32;
+const ESRCH: u32 = libc::SECCOMP_RET_ERRNO | libc::ESRCH as u32;
 
 /// Calls that make a name and take no mode.
 const MAKING: &[Call] = &[
@@ -129,9 +132,6 @@ const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP) as u32;
 
-/// Terminal requests that put input into, or take over, a terminal.
-const TERMINAL_REQUESTS: [u32; 4] = [0x5412, 0x541d, 0x540e, 0x541c]; // TIOCSTI TIOCCONS TIOCSCTTY TIOCLINUX
-
 /// The plain Linux personality, the query, and a debugger's ADDR_NO_RANDOMIZE.
 const PERSONALITIES: [u32; 3] = [0, u32::MAX, 0x0004_0000];
 
@@ -147,6 +147,9 @@ pub struct Policy {
     pub ptrace: bool,
     /// Whether calls that make a name go to a supervisor ([`super::notify::creation`]). Tier `full` alone.
     pub guarded: bool,
+    /// Whether PID 1 is asked about chmod with the set-group-id bit, which is no privilege on a directory. Tier `full`
+    /// alone.
+    pub shared_directories: bool,
     /// Whether the supervisor is told of every path that is used, and of every refusal ([`watch`]).
     pub watched: bool,
     /// Set in tier `landlock`, where the command shares the host's namespaces.
@@ -181,20 +184,12 @@ fn program_for(arch: Arch, policy: Policy) -> Vec<sock_filter> {
     // The most frequent calls first: the kernel answers by itself for a call that no rule names, but it runs this
     // program for each call whose arguments decide.
     open_rules(&mut p, policy);
-    p.on(calls::ioctl, |b| {
-        b.load_arg(1);
-        for request in TERMINAL_REQUESTS {
-            b.when(Test::Equal, request, EPERM);
-        }
-        if let Some(shared) = policy.shared {
-            shared.ioctl(b);
-        }
-        b.ret(ALLOW);
-    });
+    p.on(calls::ioctl, |b| requests::ioctl(b, policy.shared));
+    p.on(calls::fcntl, |b| requests::fcntl(b, policy.shared));
     p.on(calls::clone, |b| {
         b.load_arg(0);
         b.when(Test::AnyBit, NAMESPACE_FLAGS, EPERM);
-        b.ret(policy.shared.map_or(ALLOW, Shared::asked));
+        b.ret(ALLOW);
     });
     if let Some(shared) = policy.shared {
         shared.rules(&mut p);
@@ -254,17 +249,27 @@ fn mode_at(b: &mut Program, arg: u32, otherwise: u32) {
 }
 
 fn set_id_rules(p: &mut Program, policy: Policy) {
-    let changed = policy.shared.map_or(ALLOW, Shared::asked);
+    // What chmod is answered with the set-group-id bit, and without: on a directory the bit is no privilege, and only who
+    // resolves the path knows what it names.
+    let (shared, plain) = match policy.shared {
+        Some(shared) if shared.supervised => (ASK, ASK),
+        None if policy.shared_directories => (ASK, ALLOW),
+        _ => (EPERM, ALLOW),
+    };
     for (call, arg) in [(calls::fchmod, 1), (calls::fchmodat, 2), (calls::fchmodat2, 2), (calls::chmod, 1)] {
-        p.on(call, |b| mode_at(b, arg, changed));
+        p.on(call, |b| {
+            b.load_arg(arg);
+            b.when(Test::AnyBit, libc::S_ISUID, EPERM);
+            b.when(Test::AnyBit, libc::S_ISGID, shared);
+            b.ret(plain);
+        });
     }
-    for (call, arg) in
-        [(calls::mkdirat, 2), (calls::mknodat, 2), (calls::mkdir, 1), (calls::mknod, 1), (calls::creat, 1)]
-    {
+    for (call, arg) in [(calls::mknodat, 2), (calls::mknod, 1), (calls::creat, 1)] {
         p.on(call, |b| mode_at(b, arg, policy.making()));
     }
+    // Of mkdir's mode the kernel takes neither bit.
     if policy.guarded {
-        for call in MAKING {
+        for call in [calls::mkdirat, calls::mkdir].iter().chain(MAKING) {
             p.always(*call, ASK);
         }
     }

@@ -1,12 +1,14 @@
 //! The rules of tier `landlock`: what namespaces close in tier `full`.
 //!
 //! Objects of the host that have no place in the file system (System V IPC, message queues) are out of reach. Calls
-//! that change a file's metadata, reach a socket, start a process or name another one go to the supervisor.
+//! that change a file's metadata, reach a socket or name another process go to the supervisor. Calls that start a process
+//! do not: a call that waits for the supervisor can be interrupted by a signal before it has been received, and then fails
+//! with EINTR if the handler does not restart calls, which no program expects of fork(2).
 
 use super::calls::Arch;
 use super::calls::{self, Call};
 use super::program::{Program, Test};
-use super::{ALLOW, ASK, EPERM, SETID};
+use super::{ALLOW, ASK, EPERM, ESRCH, SETID};
 
 /// Objects that live in the host's IPC namespace, and attributes that no descriptor or path check covers.
 const DENIED: &[Call] = &[
@@ -31,10 +33,8 @@ const DENIED: &[Call] = &[
     calls::pidfd_getfd,
 ];
 
-/// Metadata of files, watches on them, connections and listeners, new processes: the supervisor's.
+/// Metadata of files, watches on them, connections and listeners: the supervisor's.
 const ASKED: &[Call] = &[
-    calls::fork,
-    calls::vfork,
     calls::chown,
     calls::fchown,
     calls::lchown,
@@ -55,13 +55,10 @@ const ASKED: &[Call] = &[
     calls::listen,
 ];
 
-/// Calls on a process, with the argument that names it; 0 is the caller itself.
+/// Calls on a process, with the argument that names it; 0 is the caller itself. setpgid(2) is not among them: the kernel
+/// takes the caller and its own children alone.
 const ON_PROCESS: &[(Call, u32)] = &[
     (calls::prlimit64, 0),
-    (calls::setpriority, 1),
-    (calls::getpriority, 1),
-    (calls::ioprio_set, 1),
-    (calls::ioprio_get, 1),
     (calls::sched_setaffinity, 0),
     (calls::sched_getaffinity, 0),
     (calls::sched_setscheduler, 0),
@@ -72,9 +69,13 @@ const ON_PROCESS: &[(Call, u32)] = &[
     (calls::sched_getattr, 0),
     (calls::getpgid, 0),
     (calls::getsid, 0),
-    (calls::setpgid, 0),
     (calls::pidfd_open, 0),
 ];
+
+/// Calls on a process, a group or all processes of a user, with the first argument that says so of a user (PRIO_USER,
+/// IOPRIO_WHO_USER). The second names whom; 0 is the caller, its group, or its user on the whole host.
+const ON_PROCESSES: &[(Call, u32)] =
+    &[(calls::setpriority, 2), (calls::getpriority, 2), (calls::ioprio_set, 3), (calls::ioprio_get, 3)];
 
 /// Signals, where Landlock has no scope for them (before ABI 6).
 const SIGNALS: &[Call] = &[
@@ -91,12 +92,6 @@ const SENDS: &[(Call, u32)] = &[(calls::sendto, 3), (calls::sendmsg, 2), (calls:
 
 const MSG_FASTOPEN: u32 = 0x2000_0000;
 
-/// FS_IOC_SETFLAGS, its 32-bit form, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION: attributes by a read-only descriptor.
-const ATTRIBUTE_REQUESTS: [u32; 4] = [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602];
-
-/// The request for the other side of a terminal.
-const TIOCGPTPEER: u32 = 0x5441;
-
 /// What the filter of tier `landlock` has to do by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
@@ -109,7 +104,8 @@ pub struct Shared {
 
 /// The argument that names a process, where `number` is a call on one.
 pub fn process_argument(number: i32) -> Option<usize> {
-    ON_PROCESS.iter().find(|(call, _)| call.is(number)).map(|(_, argument)| *argument as usize)
+    let named = ON_PROCESS.iter().find(|(call, _)| call.is(number)).map(|(_, argument)| *argument as usize);
+    named.or_else(|| ON_PROCESSES.iter().any(|(call, _)| call.is(number)).then_some(1))
 }
 
 /// Whether `number` is a call that sends a signal.
@@ -128,34 +124,29 @@ impl Shared {
         if self.supervised { ASK } else { EPERM }
     }
 
-    pub(super) fn ioctl(self, b: &mut Program) {
-        for request in ATTRIBUTE_REQUESTS {
-            b.when(Test::Equal, request, EPERM);
-        }
-        b.when(Test::Equal, TIOCGPTPEER, self.asked());
+    /// Whether signals are decided about here, since Landlock has no scope for them.
+    pub(super) fn signals_are_asked_about(self) -> bool {
+        self.landlock_abi < 6
     }
 
     /// The open family. Argument `flags` is loaded. The flags with which C libraries open shared memory and semaphores,
-    /// and hardly anything else, are asked about: the supervisor answers for those in /dev/shm.
+    /// and otherwise temporary files, are asked about: the supervisor answers for those in /dev/shm.
     pub(super) fn open(self, b: &mut Program, flags: u32, creating: u32) {
         // Truncation by a descriptor for reading needs no right to write.
         b.jump(Test::AnyBit, libc::O_TRUNC as u32, 0, 3);
         b.and(libc::O_ACCMODE as u32);
         b.when(Test::Equal, libc::O_RDONLY as u32, EPERM);
         b.load_arg(flags);
-        let shared_memory = |b: &mut Program, bits: i32, value: i32| {
+        b.jump(Test::AnyBit, creating, 0, 3);
+        b.load_arg(flags + 1);
+        b.when(Test::AnyBit, SETID, EPERM);
+        const OLD: (i32, i32) = (libc::O_NOFOLLOW | libc::O_ACCMODE, libc::O_NOFOLLOW | libc::O_RDWR);
+        const MAKING: i32 = libc::O_CREAT | libc::O_EXCL;
+        for (bits, value) in [OLD, (MAKING | libc::O_ACCMODE, MAKING | libc::O_RDWR)] {
             b.load_arg(flags);
             b.and(bits as u32);
             b.when(Test::Equal, value as u32, self.asked());
-        };
-        const OPENED: (i32, i32) = (libc::O_NOFOLLOW | libc::O_ACCMODE, libc::O_NOFOLLOW | libc::O_RDWR);
-        b.jump(Test::AnyBit, creating, 5, 0);
-        shared_memory(b, OPENED.0, OPENED.1);
-        b.ret(ALLOW);
-        b.load_arg(flags + 1);
-        b.when(Test::AnyBit, SETID, EPERM);
-        shared_memory(b, OPENED.0, OPENED.1);
-        shared_memory(b, libc::O_CREAT | libc::O_EXCL, libc::O_CREAT | libc::O_EXCL);
+        }
         b.ret(ALLOW);
     }
 
@@ -181,6 +172,15 @@ impl Shared {
                 b.ret(self.asked());
             });
         }
+        for (call, of_user) in ON_PROCESSES {
+            p.on(*call, |b| {
+                b.load_arg(0);
+                b.when(Test::Equal, *of_user, ESRCH);
+                b.load_arg(1);
+                b.when(Test::Equal, 0, ALLOW);
+                b.ret(self.asked());
+            });
+        }
         // Names of shared memory, by the calls that the C library of the architecture uses.
         let names = match p.arch() {
             Arch::X86_64 => [calls::link, calls::unlink],
@@ -189,7 +189,7 @@ impl Shared {
         for call in names {
             p.always(call, self.asked());
         }
-        if self.landlock_abi < 6 {
+        if self.signals_are_asked_about() {
             for call in SIGNALS {
                 p.always(*call, self.asked());
             }

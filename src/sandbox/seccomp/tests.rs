@@ -82,6 +82,14 @@ fn set_id_bits_are_refused_wherever_a_mode_goes() {
 }
 
 #[test]
+fn the_set_group_id_bit_is_asked_about_where_directories_are_shared() {
+    let shared = Policy { shared_directories: true, ..Policy::default() };
+    let chmod = |mode| verdict(shared, Arch::HERE.audit(), libc::SYS_fchmodat, [0, 0, mode, 0, 0, 0]);
+    assert_eq!((chmod(0o2755), chmod(0o4755), chmod(0o755)), (ASK, EPERM, ALLOW));
+    assert_eq!(here(libc::SYS_mkdirat, [0, 0, 0o2755, 0, 0, 0]), ALLOW, "the kernel takes no such bit");
+}
+
+#[test]
 fn an_allowed_unix_socket_is_the_only_difference_of_that_policy() {
     let open = Policy { unix_sockets: true, ..Policy::default() };
     let unix = |policy| verdict(policy, Arch::HERE.audit(), libc::SYS_socket, [1, 1, 0, 0, 0, 0]);
@@ -98,7 +106,7 @@ fn shared(landlock_abi: u32) -> Policy {
 const ASK: u32 = libc::SECCOMP_RET_USER_NOTIF;
 
 #[test]
-fn in_tier_landlock_metadata_connections_and_new_processes_are_the_supervisor_s() {
+fn in_tier_landlock_metadata_and_connections_are_the_supervisor_s_and_new_processes_are_not() {
     for arch in [Arch::X86_64, Arch::Aarch64] {
         let program = program_for(arch, shared(7));
         let ask = |call: calls::Call, args| call.on(arch).map(|nr| run(&program, arch.audit(), nr, args));
@@ -109,7 +117,20 @@ fn in_tier_landlock_metadata_connections_and_new_processes_are_the_supervisor_s(
         }
         assert_eq!(ask(calls::fchmod, [3, 0o644, 0, 0, 0, 0]), Some(ASK));
         assert_eq!(ask(calls::fchmod, [3, 0o4755, 0, 0, 0, 0]), Some(EPERM), "set-id bits need no question");
-        assert_eq!(ask(calls::clone, [libc::SIGCHLD as u64, 0, 0, 0, 0, 0]), Some(ASK));
+        assert_eq!(ask(calls::fchmod, [3, 0o2755, 0, 0, 0, 0]), Some(ASK), "a directory may have it");
+        assert_eq!(ask(calls::clone, [libc::SIGCHLD as u64, 0, 0, 0, 0, 0]), Some(ALLOW));
+        for call in [calls::fork, calls::vfork, calls::setpgid] {
+            assert!(
+                matches!(ask(call, [77, 0, 0, 0, 0, 0]), None | Some(ALLOW)),
+                "{} on {arch:?}",
+                call.name
+            );
+        }
+        for (call, user) in [(calls::setpriority, 2), (calls::ioprio_set, 3)] {
+            assert_eq!(ask(call, [user, 0, 7, 0, 0, 0]), Some(ESRCH), "all processes of the user");
+            assert_eq!(ask(call, [user - 2, 0, 7, 0, 0, 0]), Some(ALLOW), "the caller");
+            assert_eq!(ask(call, [user - 2, 9, 7, 0, 0, 0]), Some(ASK));
+        }
         assert_eq!(ask(calls::clone, [libc::CLONE_NEWUSER as u64, 0, 0, 0, 0, 0]), Some(EPERM));
         assert_eq!(ask(calls::prlimit64, [0; 6]), Some(ALLOW), "the caller itself");
         assert_eq!(ask(calls::prlimit64, [77, 0, 0, 0, 0, 0]), Some(ASK));
@@ -120,8 +141,11 @@ fn in_tier_landlock_metadata_connections_and_new_processes_are_the_supervisor_s(
         assert_eq!(open(libc::O_RDONLY, 0o4755), Some(ALLOW), "opens cost nothing");
         assert_eq!(open(libc::O_WRONLY | libc::O_CREAT, 0o644), Some(ALLOW));
         assert_eq!(open(libc::O_WRONLY | libc::O_CREAT, 0o4755), Some(EPERM));
-        assert_eq!(open(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o600), Some(ASK), "a new semaphore");
-        assert_eq!(open(libc::O_RDWR | libc::O_CREAT | libc::O_EXCL, 0o4600), Some(EPERM));
+        let new = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+        assert_eq!(open(new, 0o600), Some(ASK), "a new semaphore");
+        assert_eq!(open(new, 0o4600), Some(EPERM));
+        let copy = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+        assert_eq!(open(copy, 0o600), Some(ALLOW), "what cp and tar make");
         assert_eq!(open(libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0o4777), Some(ASK), "an old one");
     }
 }
@@ -165,6 +189,55 @@ fn what_an_older_landlock_lacks_is_asked_about() {
     assert_eq!(at(7, libc::SYS_openat, truncating), EPERM);
     let writing = [0, 0, (libc::O_TRUNC | libc::O_WRONLY) as u64, 0, 0, 0];
     assert_eq!(at(7, libc::SYS_openat, writing), ALLOW);
+}
+
+#[test]
+fn requests_of_file_systems_change_nothing_and_those_of_terminals_and_sockets_work() {
+    for arch in [Arch::X86_64, Arch::Aarch64] {
+        let nr = |call: calls::Call| call.on(arch).unwrap();
+        let full = program_for(arch, Policy::default());
+        let shared = program_for(arch, shared(5));
+        let ioctl = |program: &[sock_filter], request: u64| {
+            run(program, arch.audit(), nr(calls::ioctl), [0, request, 0, 0, 0, 0])
+        };
+        for request in [0x4008_6604u64, 0x4008_6602, 0x401c_5820, 0x8901, 0x8902] {
+            assert_eq!(ioctl(&shared, request), EPERM, "{request:x}");
+        }
+        // EXT4_IOC_MIGRATE, FS_IOC_ENABLE_VERITY, FS_IOC_SET_ENCRYPTION_POLICY, one that nobody knows.
+        for request in [0x6609u64, 0x4080_6685, 0x800c_6613, 0x1234_f567] {
+            assert_eq!(ioctl(&shared, request), ENOTTY, "{request:x}");
+        }
+        for program in [&full, &shared] {
+            for refused in [0x5412u64, 0x5423] {
+                assert_eq!(ioctl(program, refused), EPERM, "{refused:x}");
+            }
+            // BTRFS_IOC_SUBVOL_CREATE
+            assert_ne!(ioctl(program, 0x5000_940e), ALLOW);
+            // TCGETS, TIOCSCTTY, TIOCSPTLCK, FIONREAD, FIONBIO, FICLONE, FIEMAP, SIOCGIFCONF, FS_IOC_GETFLAGS
+            for used in [
+                0x5401u64,
+                0x540e,
+                0x4004_5431,
+                0x541b,
+                0x5421,
+                0x4004_9409,
+                0xc020_660b,
+                0x8912,
+                0x8008_6601,
+            ] {
+                assert_eq!(ioctl(program, used), ALLOW, "{used:x}");
+            }
+        }
+        let fcntl = |program: &[sock_filter], command: u64| {
+            run(program, arch.audit(), nr(calls::fcntl), [0, command, 0, 0, 0, 0])
+        };
+        for program in [&full, &shared] {
+            assert_eq!((fcntl(program, 1024), fcntl(program, 3)), (EPERM, ALLOW));
+        }
+        assert_eq!((fcntl(&full, 8), fcntl(&shared, 8), fcntl(&shared, 10)), (ALLOW, EPERM, EPERM));
+        let newer = program_for(arch, super::tests::shared(7));
+        assert_eq!(fcntl(&newer, 8), ALLOW, "Landlock has a scope for the signal");
+    }
 }
 
 #[test]
