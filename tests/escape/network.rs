@@ -127,6 +127,17 @@ pub fn attempts() -> Vec<Attempt> {
             was_heard,
         )
         .planted(|_| tcp("127.0.0.1")),
+        returns("privileged_port", |_| {
+            let mut refused = String::new();
+            for port in 600..700 {
+                match TcpListener::bind(("127.0.0.1", port)) {
+                    Ok(_) => return Ok(port.to_string()),
+                    Err(error) => refused = text(error),
+                }
+            }
+            Err(refused)
+        })
+        .needing_root(),
         effects(
             "tcp_to_a_shared_port_of_the_host",
             |s| {

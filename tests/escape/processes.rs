@@ -154,12 +154,6 @@ pub fn attempts() -> Vec<Attempt> {
             |_| calls(libc::SYS_setpriority, &[2, 0, 5]),
             |s, _, _| nice_of(pid(s)) == Some(5),
         )
-        .planted(lone_victim),
-        effects(
-            "io_priority_of_all_processes_of_the_user",
-            |_| calls(libc::SYS_ioprio_set, &[3, 0, (3 << 13) as usize]),
-            |s, _, _| call(libc::SYS_ioprio_get, &[1, pid(s)]).is_ok_and(|priority| priority >> 13 == 3),
-        )
         .planted(lone_victim)
         .needing_root(),
         returns("priority_of_a_process", |s| calls(libc::SYS_setpriority, &[0, pid(s), 10])).planted(victim),
