@@ -9,6 +9,7 @@
 //! | [`config`] | the operator's configuration; a project's, which may only tighten |
 //! | [`trust`] | what a repository may not bring along |
 //! | [`scan`] | text → findings |
+//! | [`severity`] | how grave a finding is |
 //! | [`envelope`] | untrusted text towards a model |
 //! | [`gate`] | what may leave |
 //! | [`policy`] | may this tool call happen |
@@ -42,5 +43,6 @@ pub mod rpc;
 pub mod sandbox;
 pub mod sanitise;
 pub mod scan;
+pub mod severity;
 pub mod trust;
 pub mod untrusted;

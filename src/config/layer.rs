@@ -2,6 +2,7 @@
 //!
 //! Every key is optional; an unknown key is an error, since a misspelt denial would deny nothing.
 
+use crate::severity::Severity;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -198,17 +199,6 @@ table!(
         off: List,
     }
 );
-
-/// How grave a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
-pub enum Severity {
-    Low,
-    Medium,
-    High,
-    Critical,
-}
 
 table!(
     /// `[scan]`

@@ -1,6 +1,6 @@
 //! Files → what counts.
 
-use super::layer::{Answer, Attended, Fetch, Layer, Sandbox, Severity, Shell};
+use super::layer::{Answer, Attended, Fetch, Layer, Sandbox, Shell};
 use super::{Config, Origin, Places, Problem};
 use crate::hook::exec::Tier;
 use crate::policy::Verdict;
@@ -149,7 +149,7 @@ impl Merge<'_> {
         Config {
             custom: Arc::new(custom),
             withhold: (
-                own!(own, scan.withhold_severity).map_or(d.withhold.0, |s| severity(*s)),
+                own!(own, scan.withhold_severity).copied().unwrap_or(d.withhold.0),
                 own!(own, scan.withhold_confidence).map_or(d.withhold.1, |c| c.clamp(0.0, 1.0)),
             ),
             unattended: own!(own, session.attended) == Some(&Attended::Never),
@@ -229,7 +229,7 @@ impl Merge<'_> {
             // What a project allows beyond the operator's hosts opens nothing.
             config.net.retain(|h| list.contains(h));
         }
-        if let Some(s) = p.scan.withhold_severity.map(severity) {
+        if let Some(s) = p.scan.withhold_severity {
             if s > config.withhold.0 {
                 loosens(&mut self.problems, "scan.withhold_severity", "is looser than the operator's");
             } else {
@@ -315,15 +315,6 @@ fn strength(tier: Option<Tier>) -> u8 {
         None => 0,
         Some(Tier::Any) => 1,
         Some(Tier::Full) => 2,
-    }
-}
-
-fn severity(severity: Severity) -> crate::scan::Severity {
-    match severity {
-        Severity::Low => crate::scan::Severity::Low,
-        Severity::Medium => crate::scan::Severity::Medium,
-        Severity::High => crate::scan::Severity::High,
-        Severity::Critical => crate::scan::Severity::Critical,
     }
 }
 

@@ -5,6 +5,7 @@ use super::finding::Severity;
 use super::rule::{self, Loaded, Rule, RuleError};
 use super::shape::{Compiler, ShapeError};
 use super::{model, tables};
+use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ pub(crate) struct Pattern {
     /// The window must hold one of these, unless there are none.
     pub needs: Cow<'static, [&'static str]>,
     own_needs: Vec<String>,
-    search: OnceLock<Option<aho_corasick::AhoCorasick>>,
+    search: OnceLock<Vec<Finder<'static>>>,
     /// Bytes before and after a trigger.
     pub near: [usize; 2],
     compiled: OnceLock<Option<regex::bytes::Regex>>,
@@ -48,12 +49,11 @@ impl Pattern {
 
     /// Whether `window` holds what the expression needs.
     pub fn possible(&self, window: &[u8]) -> bool {
-        let search = self.search.get_or_init(|| {
-            let all: Vec<&str> =
-                self.needs.iter().copied().chain(self.own_needs.iter().map(String::as_str)).collect();
-            (!all.is_empty()).then(|| aho_corasick::AhoCorasick::new(all).ok()).flatten()
+        let finders = self.search.get_or_init(|| {
+            let own = self.own_needs.iter().map(String::as_str);
+            self.needs.iter().copied().chain(own).map(|n| Finder::new(n).into_owned()).collect()
         });
-        search.as_ref().is_none_or(|s| s.is_match(window))
+        finders.is_empty() || finders.iter().any(|f| f.find(window).is_some())
     }
 }
 

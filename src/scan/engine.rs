@@ -1,7 +1,7 @@
 //! The engine: text in, findings out.
 
 use super::builder::Compiled;
-use super::finding::{Context, Finding};
+use super::finding::{Context, Finding, Severity};
 use super::lexicon::{Hit, Lexicon};
 use super::rule;
 use super::survey::{Survey, Surveyor};
@@ -11,12 +11,16 @@ use super::{carrier, decode, joins, mention, model, structure};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Findings of one text beyond this many are counted, not kept.
+/// Of the findings of one text beyond this many, only those are kept that are more severe than all before.
 pub const MAX_FINDINGS: usize = 1000;
+/// Findings that are collected before those that overlap are put together.
+const COLLECTED: usize = 4 * MAX_FINDINGS;
 /// Texts are scanned in chunks of this many bytes.
 const CHUNK: usize = 64 * 1024;
 /// Chunks overlap by this many bytes, so that what is shorter is never cut.
 const OVERLAP: usize = 4 * 1024;
+/// What a regular expression needs is shorter than this, in bytes.
+const NEEDS: usize = 64;
 /// An exception counts this many words from a finding.
 const NEAR: usize = 10;
 
@@ -61,9 +65,11 @@ impl Engine {
         let mut last: HashMap<Cow<'static, str>, usize> = HashMap::new();
         // Of two that overlap, the surer one counts, and then the one that stands in the text itself.
         let rank = |f: &Finding| (f.confidence, f.decoded.is_none());
+        // The findings are as many as that only when the list was filled on purpose.
+        let mut worst = out.get(..MAX_FINDINGS).and_then(worst_of);
         for f in out {
-            if kept.len() == MAX_FINDINGS {
-                break;
+            if kept.len() >= MAX_FINDINGS && !tops(&f, &mut worst) {
+                continue;
             }
             if let Some(have) = last.get(&f.rule).and_then(|i| kept.get_mut(*i))
                 && f.start < have.end
@@ -109,7 +115,13 @@ impl Engine {
                 f.start += from;
                 f.end += from;
             }
-            if end == text.len() || out.len() > 4 * MAX_FINDINGS {
+            // What fills the list must not hide what comes after it.
+            if out.len() > COLLECTED {
+                let more = out.split_off(before.max(COLLECTED));
+                let mut worst = worst_of(out);
+                out.extend(more.into_iter().filter(|f| tops(f, &mut worst)));
+            }
+            if end == text.len() {
                 break;
             }
             from = end - OVERLAP;
@@ -296,10 +308,13 @@ impl Engine {
     fn regexes(&self, text: &[u8], tokens: &[Token], triggers: &[u32], depth: u8, out: &mut Vec<Finding>) {
         // For each rule, how far the text was searched already.
         let mut reached = vec![0usize; self.rules.len()];
+        // For each rule, up to where the text has nothing that its expression needs.
+        let mut empty = vec![0usize; self.rules.len()];
         for t in triggers.iter().filter_map(|i| tokens.get(*i as usize)) {
             for r in self.lexicon.triggers(t.word) {
                 let pattern = self.rules.get(usize::from(*r)).and_then(|c| c.regex.as_ref());
-                let Some((pattern, reach)) = pattern.zip(reached.get_mut(usize::from(*r))) else { continue };
+                let (reach, empty) = (reached.get_mut(usize::from(*r)), empty.get_mut(usize::from(*r)));
+                let (Some(pattern), Some(reach), Some(empty)) = (pattern, reach, empty) else { continue };
                 let (start, end) = (t.start as usize, t.end as usize);
                 let [before, after] = pattern.near;
                 // A match that holds this trigger was in the window of one before.
@@ -309,7 +324,13 @@ impl Engine {
                 let from = start.saturating_sub(before);
                 let to = (end + after).min(text.len());
                 *reach = to;
-                let Some(window) = text.get(from..to).filter(|w| pattern.possible(w)) else { continue };
+                // What is needed may begin before the place that is known to have none.
+                let unknown = from.max(empty.saturating_sub(NEEDS));
+                if text.get(unknown..to).is_none_or(|w| !pattern.possible(w)) {
+                    *empty = to;
+                    continue;
+                }
+                let Some(window) = text.get(from..to) else { continue };
                 let Some(regex) = pattern.get() else { continue };
                 for m in regex.find_iter(window).take(4) {
                     out.push(self.finding(*r, from + m.start(), from + m.end(), "text".into(), 1.0));
@@ -342,6 +363,20 @@ impl Engine {
             because: Vec::new(),
         }
     }
+}
+
+/// The highest severity of the findings that count.
+pub(crate) fn worst_of(found: &[Finding]) -> Option<Severity> {
+    found.iter().filter(|f| f.confidence >= 0.5).map(|f| f.severity).max()
+}
+
+/// Whether `f` counts and is more severe than `worst`, which it then becomes.
+pub(crate) fn tops(f: &Finding, worst: &mut Option<Severity>) -> bool {
+    let tops = f.confidence >= 0.5 && Some(f.severity) > *worst;
+    if tops {
+        *worst = Some(f.severity);
+    }
+    tops
 }
 
 /// How a text came about.

@@ -31,27 +31,30 @@ struct Folded {
     bytes: [u8; 6],
 }
 
-/// Folded characters of the Basic Multilingual Plane, each row of 256 made when the first of it is met.
-static ROWS: [OnceLock<Box<[Folded]>>; 256] = [const { OnceLock::new() }; 256];
+/// Characters in a row.
+const ROW: usize = 16;
+/// Folded characters of the Basic Multilingual Plane, each row made when the first of it is met: a short text pays for few.
+static ROWS: [OnceLock<Box<[Folded]>>; 0x10000 / ROW] = [const { OnceLock::new() }; 0x10000 / ROW];
 
 fn row(high: u32) -> Box<[Folded]> {
     let mut out = Vec::with_capacity(8);
     let mut one = |low: u32| {
         out.clear();
-        let kind = char::from_u32(high << 8 | low).map_or(Kind::Separator, |c| compute(c, &mut out));
+        let kind = char::from_u32(high * ROW as u32 + low).map_or(Kind::Separator, |c| compute(c, &mut out));
         let mut bytes = [0; 6];
         bytes.iter_mut().zip(&out).for_each(|(b, o)| *b = *o);
         Folded { kind, len: out.len().min(255) as u8, bytes }
     };
-    (0..256).map(&mut one).collect()
+    (0..ROW as u32).map(&mut one).collect()
 }
 
 /// Appends the folded form of the non-ASCII character `c` to `out` (UTF-8, lower case) and says what it is.
 #[inline]
 pub(crate) fn fold(c: char, out: &mut Vec<u8>) -> Kind {
     let u = c as u32;
-    let Some(cell) = ROWS.get(u as usize >> 8) else { return compute(c, out) };
-    let Some(f) = cell.get_or_init(|| row(u >> 8)).get(u as usize & 0xff) else { return compute(c, out) };
+    let (high, low) = (u as usize / ROW, u as usize % ROW);
+    let Some(cell) = ROWS.get(high) else { return compute(c, out) };
+    let Some(f) = cell.get_or_init(|| row(high as u32)).get(low) else { return compute(c, out) };
     match f.bytes.get(..usize::from(f.len)) {
         Some(bytes) => out.extend_from_slice(bytes),
         None => return compute(c, out),

@@ -51,36 +51,42 @@ pub(crate) const ANCHOR: u8 = 1;
 /// A regular expression is tried at the word.
 pub(crate) const TRIGGER: u8 = 2;
 /// Words in a block of [`Around`].
-pub(crate) const BLOCK: usize = 12;
-/// Blocks to either side that [`Around`] looks at, at most. A shape that reaches further has no needs.
-pub(crate) const RADIUS: usize = 4;
+pub(crate) const BLOCK: usize = 4;
+/// Blocks to either side that [`Around`] looks at, at most. A shape that reaches further to a side needs nothing there.
+pub(crate) const RADIUS: usize = 8;
 
 /// A shape that is tried at a word, and the element of it that has the word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Anchor {
     pub shape: u16,
     pub element: u8,
-    /// How many blocks to either side the shape can reach: 1 to [`RADIUS`].
-    pub radius: u8,
-    /// The groups of the other elements that must be there, as in [`Lexicon::gives`].
-    pub needs: u64,
+    /// The word is the whole element, wherever it stands.
+    pub alone: bool,
+    /// How many blocks to the left and to the right the shape can reach, at most [`RADIUS`].
+    pub reach: [u8; 2],
+    /// The groups of the elements that must be there on the left and on the right, as in [`Lexicon::gives`].
+    pub needs: [u64; 2],
 }
 
 /// For each [`BLOCK`] words of a text, which groups of elements its words may start.
 #[derive(Debug, Default)]
 pub(crate) struct Around(pub Vec<u64>);
 
+/// For each number of blocks, the groups that far to the left and to the right.
+type Near = [[u64; 2]; RADIUS + 1];
+
 impl Around {
-    /// The groups near word `at`: for each radius, those that many blocks around.
+    /// The groups near word `at`.
     #[inline(always)]
-    fn of(&self, at: usize) -> [u64; RADIUS + 1] {
+    fn of(&self, at: usize) -> Near {
         let block = at / BLOCK;
-        let mut all = [self.0.get(block).copied().unwrap_or(0); RADIUS + 1];
-        let mut near = 0;
+        let own = self.0.get(block).copied().unwrap_or(0);
+        let mut all = [[own; 2]; RADIUS + 1];
+        let (mut left, mut right) = (own, own);
         for (radius, groups) in all.iter_mut().enumerate().skip(1) {
-            near |= block.checked_sub(radius).and_then(|b| self.0.get(b)).copied().unwrap_or(0);
-            near |= self.0.get(block + radius).copied().unwrap_or(0);
-            *groups |= near;
+            left |= block.checked_sub(radius).and_then(|b| self.0.get(b)).copied().unwrap_or(0);
+            right |= self.0.get(block + radius).copied().unwrap_or(0);
+            *groups = [left, right];
         }
         all
     }
@@ -269,14 +275,16 @@ impl Lexicon {
     ) {
         for at in places {
             let Some(t) = tokens.get(at) else { continue };
-            let near = around.map_or([u64::MAX; RADIUS + 1], |a| a.of(at));
+            let near = around.map_or([[u64::MAX; 2]; RADIUS + 1], |a| a.of(at));
             for anchor in list(&self.anchor_starts, &self.anchors, usize::from(t.word)) {
-                let groups = near.get(usize::from(anchor.radius)).copied().unwrap_or(u64::MAX);
-                if anchor.needs & !groups != 0 {
+                let [left, right] = anchor.reach.map(|r| near[usize::from(r) % (RADIUS + 1)]);
+                if anchor.needs[0] & !left[0] | anchor.needs[1] & !right[1] != 0 {
                     continue;
                 }
                 let Some(shape) = self.shapes.get(usize::from(anchor.shape)) else { continue };
-                if let Some((first, last)) = self.search(shape, usize::from(anchor.element), tokens).at(at) {
+                let mut search = self.search(shape, usize::from(anchor.element), tokens);
+                let hit = if anchor.alone { search.around(at, 1) } else { search.at(at) };
+                if let Some((first, last)) = hit {
                     found(Hit { rule: shape.rule, first: first as u32, last: last as u32 });
                 }
             }
@@ -313,8 +321,13 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// First and last token of the match.
-    fn at(mut self, at: usize) -> Option<(usize, usize)> {
+    fn at(&mut self, at: usize) -> Option<(usize, usize)> {
         let len = self.element_at(self.elements.get(self.anchor)?, at)?;
+        self.around(at, len)
+    }
+
+    /// The same, when the anchor is known to match `len` words.
+    fn around(&mut self, at: usize, len: usize) -> Option<(usize, usize)> {
         let last = self.forward(self.anchor + 1, at + len)?;
         let first = self.backward(self.anchor, at)?;
         Some((first, last))

@@ -62,7 +62,9 @@ pub fn check(engine: &Engine, file: &str, text: &[u8], policy: Policy) -> Report
     let mut report = Report { file: sanitise::escape(file, false), ..Report::default() };
     let findings = engine.scan_named(file, text);
     if !findings.is_empty() {
-        let map = context::Map::of(file, text);
+        // Where the list is full, examples in code cannot be told from what they would hide behind it.
+        let full = findings.len() >= super::MAX_FINDINGS;
+        let map = if full { context::Map::default() } else { context::Map::of(file, text) };
         place(findings, text, &map, Origin::default(), policy, &mut report);
     }
     report

@@ -234,27 +234,33 @@ impl Compiler {
             }
             let usable = drafts.iter().enumerate().filter(|(_, d)| d.required());
             let Some((i, best)) = usable.min_by_key(|(_, d)| d.cost(&commonness)) else { continue };
-            let mut needs = 0;
-            for (_, d) in drafts.iter().enumerate().filter(|(k, d)| *k != i && d.required()) {
+            let mut needs = [0u64; 2];
+            for (k, d) in drafts.iter().enumerate().filter(|(k, d)| *k != i && d.required()) {
                 let group = groups.get(&d.firsts()).copied().unwrap_or(0);
-                needs |= group;
+                needs[usize::from(k > i)] |= group;
                 for w in d.firsts() {
                     if let Some(bits) = gives.get_mut(usize::from(w)) {
                         *bits |= group;
                     }
                 }
             }
-            // In words, as far as a match can stand from its anchor on the longer side.
-            let reach = |part: &[Draft]| part.iter().map(|d| usize::from(d.gap) + d.longest()).sum::<usize>();
+            // In words, as far as a match can stand from its anchor on each side.
+            let sum = |part: &[Draft]| part.iter().map(|d| usize::from(d.gap) + d.longest()).sum::<usize>();
             let (left, right) = drafts.split_at(i);
-            let radius = (reach(left) + usize::from(best.gap)).max(reach(right)).div_ceil(BLOCK).max(1);
-            if radius > RADIUS {
-                needs = 0;
+            let words = [sum(left) + usize::from(best.gap), sum(right)];
+            let mut reach = [0u8; 2];
+            for ((reach, needs), words) in reach.iter_mut().zip(&mut needs).zip(words) {
+                // From the last word of a block on, or back from the first.
+                let blocks = (words + BLOCK - 1).div_ceil(BLOCK);
+                if blocks > RADIUS {
+                    *needs = 0;
+                }
+                *reach = blocks.min(RADIUS) as u8;
             }
-            let radius = radius.min(RADIUS) as u8;
             for w in best.firsts() {
                 if let Some(list) = anchors.get_mut(usize::from(w)) {
-                    list.push(Anchor { shape: s as u16, element: i as u8, radius, needs });
+                    let alone = !best.start && best.phrases.iter().all(|p| p.first() != Some(&w));
+                    list.push(Anchor { shape: s as u16, element: i as u8, alone, reach, needs });
                 }
             }
         }

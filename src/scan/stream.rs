@@ -2,6 +2,7 @@
 //!
 //! In a long text no context lowers a confidence, because a piece does not show whether a fence was opened before it.
 
+use super::engine::{tops, worst_of};
 use super::report::{Origin, Policy, Report, characters, check, place};
 use super::{Engine, MAX_FINDINGS, context};
 use crate::sanitise;
@@ -45,7 +46,11 @@ fn in_pieces(
         let mut findings = engine.scan_named(file, piece);
         findings.retain(|f| f.end > seen);
         let room = (2 * MAX_FINDINGS).saturating_sub(report.findings.len() + report.withheld.len());
-        findings.truncate(room);
+        // What fills the list must not hide what comes after it.
+        let more = findings.split_off(room.min(findings.len()));
+        let before = report.findings.iter().map(|p| p.finding.severity).max();
+        let mut worst = before.max(worst_of(&findings));
+        findings.extend(more.into_iter().filter(|f| tops(f, &mut worst)));
         if !findings.is_empty() {
             place(findings, piece, &context::Map::default(), origin, policy, &mut report);
         }

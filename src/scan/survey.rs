@@ -92,7 +92,7 @@ impl Survey {
 /// The word is a common one under ROT13, or reversed.
 const MARK: u8 = 4;
 /// Places in [`Memo`]; a power of two.
-const PLACES: usize = 2048;
+const PLACES: usize = 4096;
 
 /// What is known of a word.
 #[derive(Debug, Clone, Copy, Default)]
@@ -146,42 +146,45 @@ impl<'a> Surveyor<'a> {
 
     /// Looks at each word of `text`, and fills in [`Token::word`].
     pub fn survey(&mut self, text: &[u8], tokens: &mut [Token]) -> Survey {
-        const _: () = assert!(BLOCK == model::STEP);
+        const _: () = assert!(model::STEP.is_multiple_of(BLOCK));
         let mut s = Survey::default();
         s.around.0.reserve(tokens.len() / BLOCK + 1);
-        s.plain.reserve(tokens.len() / BLOCK + 1);
+        s.plain.reserve(tokens.len() / model::STEP + 1);
         // Where the word before ended, how long it was, and how many before it were as long.
         let (mut end, mut length, mut alike) = (0u32, 0u32, 0u32);
         // Single letters, and what may be codes of characters, in a row.
         let mut rows = (0usize, 0usize);
         let mut i = 0usize;
-        for block in tokens.chunks_mut(BLOCK) {
-            let (mut gives, mut plain) = (0, 0);
-            for t in block {
-                let about = self.about(text, t);
-                t.word = about.word;
-                gives |= about.gives;
-                plain += i32::from(about.plain[usize::from(model::starts(t))]);
-                if about.kinds != 0 {
-                    s.list(about.kinds, i);
+        for step in tokens.chunks_mut(model::STEP) {
+            let mut plain = 0;
+            for block in step.chunks_mut(BLOCK) {
+                let mut gives = 0;
+                for t in block {
+                    let about = self.about(text, t);
+                    t.word = about.word;
+                    gives |= about.gives;
+                    plain += i32::from(about.plain[usize::from(model::starts(t))]);
+                    if about.kinds != 0 {
+                        s.list(about.kinds, i);
+                    }
+                    let (gap, bytes) = (t.start - end, t.end - t.start);
+                    end = t.end;
+                    alike = if bytes == length { alike + 1 } else { 0 };
+                    length = bytes;
+                    let special = t.flags & (GLUE | LINE | ESCAPED | DIGIT) != 0
+                        || (t.len.wrapping_sub(3) >= LONG - 3)
+                        || alike >= 4
+                        || gap as usize >= MORSE;
+                    if special {
+                        s.special(t, i, gap, alike, &mut rows);
+                    } else {
+                        rows = (0, 0);
+                    }
+                    i += 1;
                 }
-                let (gap, bytes) = (t.start - end, t.end - t.start);
-                end = t.end;
-                alike = if bytes == length { alike + 1 } else { 0 };
-                length = bytes;
-                let special = t.flags & (GLUE | LINE | ESCAPED | DIGIT) != 0
-                    || (t.len.wrapping_sub(3) >= LONG - 3)
-                    || alike >= 4
-                    || gap as usize >= MORSE;
-                if special {
-                    s.special(t, i, gap, alike, &mut rows);
-                } else {
-                    rows = (0, 0);
-                }
-                i += 1;
+                s.around.0.push(gives);
             }
             s.plain.push(plain);
-            s.around.0.push(gives);
         }
         s.pieces.sort_unstable();
         s.pieces.dedup();

@@ -4,33 +4,9 @@ mod lists;
 mod path;
 
 use super::{Finding, MAX_FINDINGS};
+pub use crate::severity::Severity;
 use lists::{CI, DEPENDENCIES, EXEC, HOOKS, LOCKS, NETWORK};
 use std::path::PathBuf;
-
-/// How much a kind of finding weighs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth a look.
-    Low,
-    /// Needs a reason.
-    Medium,
-    /// Runs or weakens something without anybody asking.
-    High,
-    /// Leaves the repository, or hides itself.
-    Critical,
-}
-
-impl Severity {
-    /// `low`, `medium`, `high` or `critical`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Severity::Low => "low",
-            Severity::Medium => "medium",
-            Severity::High => "high",
-            Severity::Critical => "critical",
-        }
-    }
-}
 
 /// The severity of a finding's kind. Secrets and fetching markup are critical and high; what is not known is high.
 pub fn severity(kind: &str) -> Severity {

@@ -38,15 +38,14 @@ const TELLING: &[&[u8]] = &[
 ];
 /// Times that a text is read again behind something that is left open.
 const AGAIN: usize = 16;
+/// What is read before a tag and behind it, in bytes.
+const AROUND: usize = 1024;
 /// Longest `style` attribute that is looked at, in bytes.
 const STYLE: usize = 2048;
 
 /// The views of the HTML in `text`.
 pub(super) fn views(text: &[u8], out: &mut Vec<View>) {
-    if !marked_up(text) {
-        return;
-    }
-    let page = read(text);
+    let Some(page) = read(text) else { return };
     let all = [
         (page.text, "html text"),
         (page.attributes, "html attribute"),
@@ -58,7 +57,45 @@ pub(super) fn views(text: &[u8], out: &mut Vec<View>) {
 
 /// Byte ranges of text that a browser does not show.
 pub(crate) fn hidden(text: &[u8]) -> Vec<(usize, usize)> {
-    if text.len() > super::LIMIT || !marked_up(text) { Vec::new() } else { read(text).ranges }
+    if text.len() > super::LIMIT {
+        return Vec::new();
+    }
+    read(text).map(|page| page.ranges).unwrap_or_default()
+}
+
+/// The parts of `text` that have tags, with what stands around them: the rest has one text in one piece.
+fn parts(text: &[u8]) -> Vec<(usize, usize)> {
+    let mut out = Vec::new();
+    let mut open: Option<(usize, usize)> = None;
+    let mut read = 0; // a comment goes so far
+    let mut close = |from: usize, to: usize| {
+        if text.get(from..to).is_some_and(marked_up) {
+            out.push((from, to));
+        }
+    };
+    for at in memchr::memchr_iter(b'<', text) {
+        let next = text.get(at + 1).copied().unwrap_or(0);
+        if !next.is_ascii_alphabetic() && !matches!(next, b'/' | b'!') || at < read {
+            continue;
+        }
+        // A comment goes to its end, whatever is in it.
+        let comment = text.get(at..).filter(|t| t.starts_with(b"<!--"));
+        let end = comment.and_then(|c| memchr::memmem::find(c, b"-->")).map_or(at, |p| at + p);
+        read = end;
+        let to = (end + AROUND).min(text.len());
+        match &mut open {
+            Some((_, reach)) if at.saturating_sub(AROUND) <= *reach => *reach = to,
+            _ => {
+                if let Some((from, to)) = open.replace((at.saturating_sub(AROUND), to)) {
+                    close(from, to);
+                }
+            }
+        }
+    }
+    if let Some((from, to)) = open {
+        close(from, to);
+    }
+    out
 }
 
 /// Whether `text` has a comment or an element that may stand in a line.
@@ -78,15 +115,35 @@ fn marked_up(text: &[u8]) -> bool {
     })
 }
 
-fn read(text: &[u8]) -> Page<'_> {
+fn read(text: &[u8]) -> Option<Page<'_>> {
+    let parts = parts(text);
     let mut page = Page::new(text);
+    let mut before = parts.first()?.0;
+    for (from, to) in parts {
+        page.unread(before, from);
+        before = to;
+        part(&mut page, from, to);
+        page.line_ends();
+    }
+    page.unread(before, text.len());
+    let many = page.comments.pieces() > 1;
+    page.comments.close(many);
+    let many = page.hidden.pieces() > 1;
+    page.hidden.close(many);
+    Some(page)
+}
+
+/// Reads `from..to`.
+fn part(page: &mut Page<'_>, from: usize, to: usize) {
+    let Some(text) = page.source.get(..to) else { return };
+    (page.from, page.closed) = (from, from);
     // Behind the last end of a comment, none that begins is closed: each is read as a sign.
-    let last = memchr::memmem::rfind(text, b"-->").unwrap_or(0);
+    let last = text.get(from..).and_then(|t| memchr::memmem::rfind(t, b"-->")).map_or(from, |p| from + p);
     let opening = memchr::memmem::Finder::new(b"<!--");
     for _ in 0..AGAIN {
         let until = last.max(page.from);
         let unclosed = text.get(until..).and_then(|t| opening.find(t)).map(|p| until + p);
-        let Some(rest) = text.get(page.from..unclosed.unwrap_or(text.len())) else { break };
+        let Some(rest) = text.get(page.from..unclosed.unwrap_or(to)) else { break };
         let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, span: Span<usize>| {
             page.event(event, span);
             None::<Infallible>
@@ -99,12 +156,6 @@ fn read(text: &[u8]) -> Page<'_> {
         page.from = open;
         page.closed = open;
     }
-    page.line_ends();
-    let many = page.comments.pieces() > 1;
-    page.comments.close(many);
-    let many = page.hidden.pieces() > 1;
-    page.hidden.close(many);
-    page
 }
 
 struct Page<'a> {
@@ -144,6 +195,14 @@ impl<'a> Page<'a> {
             tag: Vec::new(),
             attribute: Vec::new(),
             hides: false,
+        }
+    }
+
+    /// `from..to` has no tags; it is hidden when an element is that is still open.
+    fn unread(&mut self, from: usize, to: usize) {
+        if self.hiding.is_some() && from < to {
+            self.hidden.verbatim(self.source, from, to);
+            self.ranges.push((from, to));
         }
     }
 
