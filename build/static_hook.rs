@@ -1,11 +1,11 @@
-//! Links `jess-hook` statically where the machine has the archives: a process that starts at every tool call then starts
-//! without the dynamic loader. Elsewhere it is linked like any other; see docs/adr/static-hook.md.
+//! Links `jess-hook` and `jess-check` statically where the machine has the archives: a process that starts at every tool
+//! call, or for every text, then starts without the dynamic loader. Elsewhere it is linked like any other; see docs/adr/static-hook.md.
 
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Asks for the static linkage of `jess-hook`.
+/// Asks for the static linkage of `jess-hook` and `jess-check`.
 ///
 /// The flag that asks rustc for this is one for all binaries, build scripts and macros, so the linker is asked instead:
 /// for `-static`, and to take the names of the shared libraries that rustc gives it from a directory of scripts that
@@ -21,9 +21,11 @@ pub fn link() {
     }
     let dir = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("static-hook");
     if let Some(()) = archives(&dir, &var("RUSTC_LINKER")) {
-        println!("cargo::rustc-link-arg-bin=jess-hook=-L{}", dir.display());
-        println!("cargo::rustc-link-arg-bin=jess-hook=-static");
-        println!("cargo::rustc-link-arg-bin=jess-hook=-no-pie");
+        for program in ["jess-hook", "jess-check"] {
+            println!("cargo::rustc-link-arg-bin={program}=-L{}", dir.display());
+            println!("cargo::rustc-link-arg-bin={program}=-static");
+            println!("cargo::rustc-link-arg-bin={program}=-no-pie");
+        }
     }
 }
 

@@ -80,6 +80,22 @@ pub struct Args {
     preflight: bool,
 }
 
+/// `jess check` as a program of its own.
+#[derive(clap::Parser)]
+#[command(name = "jess-check", version)]
+struct Alone {
+    #[command(flatten)]
+    args: Args,
+}
+
+/// `jess-check`: the same with little else of jess behind it.
+pub fn alone(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
+    match <Alone as clap::Parser>::try_parse_from(args) {
+        Ok(Alone { args }) => run(args),
+        Err(error) => super::usage(&error),
+    }
+}
+
 /// Findings of one run beyond this many are counted, not listed.
 const MOST_LISTED: usize = 50_000;
 
@@ -150,6 +166,8 @@ fn check(args: &Args) -> Result<Exit, Failure> {
         let text = std::fs::read_to_string(path).map_err(|e| read(e.to_string()))?;
         stale = Baseline::parse(&text).map_err(read)?.apply(&mut reports);
     }
+    // What is not listed counts.
+    let worst = reports.iter().flat_map(|r| &r.findings).map(|p| p.finding.severity).max();
     let unlisted = cap(&mut reports);
     let mut out = std::io::stdout().lock();
     let written = match args.format {
@@ -171,7 +189,6 @@ fn check(args: &Args) -> Result<Exit, Failure> {
     if !args.quiet {
         summary(&reports, files, skipped, stale);
     }
-    let worst = reports.iter().flat_map(|r| &r.findings).map(|p| p.finding.severity).max();
     Ok(match worst {
         None => Exit::OK,
         Some(s) if s >= args.fail_on => Exit::FINDINGS,

@@ -86,6 +86,14 @@ struct Run {
     args: run::Args,
 }
 
+/// `jess check` by itself.
+#[derive(Parser)]
+#[command(name = "check", bin_name = "jess check", version)]
+struct Check {
+    #[command(flatten)]
+    args: check::Args,
+}
+
 /// Runs the command line `args` (the program name first) and says what to exit with.
 pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     let args: Vec<std::ffi::OsString> = args.into_iter().collect();
@@ -94,7 +102,13 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
         return process::judge(&process::Process::default(), None);
     }
     init_logging();
-    // So does a run, once for each command: its own arguments are all that is set up.
+    // So do a run and a check, once for each command: their own arguments are all that is set up.
+    if args.get(1).is_some_and(|a| a == "check") {
+        return match Check::try_parse_from(args.into_iter().skip(1)) {
+            Ok(check) => check::run(check.args),
+            Err(error) => usage(&error),
+        };
+    }
     if args.get(1).is_some_and(|a| a == "run") {
         return match Run::try_parse_from(args.into_iter().skip(1)) {
             Ok(run) => run::run(run.args),

@@ -149,3 +149,28 @@ fn the_commit_hook_blocks_an_order_and_never_replaces_a_foreign_hook() {
     assert!(jess::cli::precommit::install_pre_commit(&hooks, jess).is_err());
     assert_eq!(std::fs::read_to_string(&hook).unwrap(), foreign);
 }
+
+#[test]
+fn the_small_program_answers_as_the_large_one_does() {
+    use std::io::Write;
+    let world = World::new();
+    world.file("bad.md", ORDER);
+    for args in [
+        &["check", "--format", "json", "bad.md"][..],
+        &["check", "-"],
+        &["check", "--fail-on", "nothing", "-"],
+    ] {
+        let large = world.jess_with(args, ORDER.as_bytes());
+        let mut small = std::process::Command::new(env!("CARGO_BIN_EXE_jess-check"))
+            .args(&args[1..])
+            .current_dir(world.path())
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _ = small.stdin.take().unwrap().write_all(ORDER.as_bytes());
+        let small = small.wait_with_output().unwrap();
+        assert_eq!((small.status.code(), out(&small)), (large.status.code(), out(&large)), "{args:?}");
+    }
+}
