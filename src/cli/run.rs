@@ -30,6 +30,9 @@ pub struct Args<N: clap::Args = Network> {
     /// As --rw, but nothing where PATH does not exist
     #[arg(long, value_name = "PATH")]
     rw_try: Vec<PathBuf>,
+    /// Show this symbolic link itself, and what it leads to only if that is granted
+    #[arg(long, value_name = "PATH")]
+    link: Vec<PathBuf>,
     /// Keep this path below a grant out of reach; it need not exist
     #[arg(long, value_name = "PATH")]
     deny: Vec<PathBuf>,
@@ -138,6 +141,7 @@ impl<N: clap::Args> Args<N> {
             rw: self.rw,
             ro_try: self.ro_try,
             rw_try: self.rw_try,
+            links: self.link,
             deny: self.deny,
             env: self.env,
             tools: self

@@ -1,6 +1,7 @@
 //! The result of the live canary, kept for one boot of the machine and one build of the program.
 //!
-//! It only saves time: no run takes anything from it.
+//! It only saves time: no run takes anything from it. A command that may write to this place could put anything there, so
+//! all that is kept, and believed, is that everything holds; what else there is to say is found anew each time.
 
 use super::{Live, own_program};
 use serde::{Deserialize, Serialize};
@@ -19,9 +20,14 @@ struct Key {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Kept {
     key: Key,
-    live: Live,
+}
+
+/// What is worth keeping: the whole of tier `full`, with nothing to say about it.
+fn whole() -> Live {
+    Live { tier: "full".into(), held: true, message: String::new(), weak: Vec::new(), cached: false }
 }
 
 fn key() -> Option<Key> {
@@ -47,8 +53,10 @@ pub fn load() -> Option<Live> {
 }
 
 pub fn store(live: &Live) {
-    if let (Some(directory), Some(key)) = (directory(), key()) {
-        let _ = store_in(&directory, Kept { key, live: live.clone() });
+    if let (Some(directory), Some(key)) = (directory(), key())
+        && *live == whole()
+    {
+        let _ = store_in(&directory, Kept { key });
     }
 }
 
@@ -67,7 +75,7 @@ fn load_from(directory: &Path, key: &Key) -> Option<Live> {
     let mut text = Vec::new();
     file.take(MAX).read_to_end(&mut text).ok()?;
     let kept: Kept = serde_json::from_slice(&text).ok()?;
-    (kept.key == *key).then_some(Live { cached: true, ..kept.live })
+    (kept.key == *key).then(|| Live { cached: true, ..whole() })
 }
 
 fn store_in(directory: &Path, kept: Kept) -> std::io::Result<()> {
@@ -84,19 +92,20 @@ fn store_in(directory: &Path, kept: Kept) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn live() -> Live {
-        Live { tier: "full".into(), held: true, message: String::new(), weak: Vec::new(), cached: false }
-    }
-
     #[test]
     fn a_result_is_kept_for_its_boot_and_program_alone() {
         let dir = tempfile::tempdir().unwrap();
         let key = |boot: &str| Key { boot: boot.into(), ..key().unwrap() };
-        store_in(dir.path(), Kept { key: key("one"), live: live() }).unwrap();
-        assert_eq!(load_from(dir.path(), &key("one")), Some(Live { cached: true, ..live() }));
+        store_in(dir.path(), Kept { key: key("one") }).unwrap();
+        assert_eq!(load_from(dir.path(), &key("one")), Some(Live { cached: true, ..whole() }));
         assert_eq!(load_from(dir.path(), &key("two")), None);
         let other = Key { program: (0, 0, 0), ..key("one") };
         assert_eq!(load_from(dir.path(), &other), None);
+        let file = dir.path().join("doctor.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let words = text.replacen('{', "{\"live\": {\"message\": \"a line\\nof its own\"}, ", 1);
+        std::fs::write(&file, words).unwrap();
+        assert_eq!(load_from(dir.path(), &key("one")), None, "words of somebody else");
     }
 
     #[test]
@@ -104,7 +113,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let key = key().unwrap();
-        store_in(dir.path(), Kept { key: super::key().unwrap(), live: live() }).unwrap();
+        store_in(dir.path(), Kept { key: super::key().unwrap() }).unwrap();
         let file = dir.path().join("doctor.json");
         assert!(load_from(dir.path(), &key).is_some(), "control");
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();

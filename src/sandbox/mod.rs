@@ -36,6 +36,7 @@
 //! | `denial` | what was refused, and the flag that grants it |
 //! | `observe` | what was used, as a profile |
 //! | `report` | the run as a document |
+//! | `walk` | where a path leads |
 //! | `sys` | the system calls themselves |
 
 mod canary;
@@ -68,6 +69,7 @@ mod sys;
 mod terminal;
 mod tier;
 pub mod toolchain;
+mod walk;
 
 pub use error::Error;
 pub use layer::{Layer, Weakened};
@@ -132,6 +134,7 @@ pub struct Sandbox {
 /// has no tier as strong as the one that is required is an error, and nothing was run.
 pub fn spawn(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     sys::require_single_thread().map_err(|threads| Error::Threads { threads })?;
+    sys::keep_ended_children();
     spec.limits.check()?;
     if let Some(path) = &spec.cgroup {
         let failed = |reason: cgroup::Absent| Error::Group { path: path.clone(), reason: reason.to_string() };

@@ -57,6 +57,10 @@ pub fn enter(plan: &Plan) -> Result<(), Failure> {
         root.attach(bind, tree.as_ref().map(AsFd::as_fd)).map_err(Failure::of(Step::Attach, item))?;
     }
     root.protect(plan)?;
+    for place in &plan.places {
+        // What is mounted there has it already.
+        let _ = root.make_dir(place);
+    }
     for (name, target) in &plan.links {
         root.link(name, target);
     }

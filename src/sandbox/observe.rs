@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 /// Files in one directory that are granted one by one; more are granted as the directory.
 const ONE_BY_ONE: usize = 8;
 
-/// Directories that are never granted as a whole because several files in them were read.
-const NEVER_WHOLE: [&str; 12] = [
+/// Directories that are never granted as a whole. The home, and what it lies in, are not either.
+const NEVER_WHOLE: [&str; 14] = [
     "/",
+    "/etc",
+    "/usr",
     "/home",
     "/root",
     "/var",
@@ -51,54 +53,88 @@ pub struct Observed {
     pub secrets: Vec<PathBuf>,
     /// Directories that were examined, and neither listed nor used otherwise: granting one would show all that is in it.
     pub examined: Vec<PathBuf>,
+    /// What was used and can't be granted as narrowly: whole places of many, names that are no text, what is gone.
+    pub left_out: Vec<PathBuf>,
     /// Whether more was used than was looked into.
     pub incomplete: bool,
+}
+
+/// What becomes of one use.
+enum Grant {
+    /// This is granted, for writing or not.
+    Of(PathBuf, bool),
+    /// This is granted for writing where it is there.
+    Try(PathBuf),
+    /// Nothing: too much would be.
+    Nothing,
 }
 
 impl Observed {
     /// The profile on top of `base` for what `used` says. `home` is the operator's.
     pub fn new(used: &Used, base: Profile, home: Option<&Path>) -> Observed {
+        let homes: Vec<PathBuf> = home
+            .iter()
+            .flat_map(|home| [Some(home.to_path_buf()), home.canonicalize().ok()])
+            .flatten()
+            .collect();
         let (secrets, plain): (Vec<_>, Vec<_>) =
-            used.paths.iter().partition(|(path, _)| home.is_some_and(|home| is_secret(path, home)));
+            used.paths.iter().partition(|(path, _)| homes.iter().any(|home| is_secret(path, home)));
         let (examined, plain): (Vec<_>, Vec<_>) =
             plain.into_iter().partition(|(path, kind)| **kind == Use::Look && path.is_dir());
         let mut grants: BTreeMap<PathBuf, bool> = BTreeMap::new();
+        let mut tries = Vec::new();
+        let mut left_out = Vec::new();
         for (path, kind) in plain {
-            let write = *kind >= Use::Write;
-            let place = if *kind >= Use::Make { path.parent().unwrap_or(path) } else { path };
-            let writable = grants.entry(grantable(place)).or_insert(write);
-            *writable |= write;
+            match grant_for(path, *kind, &homes) {
+                Grant::Of(path, write) => {
+                    let writable = grants.entry(path).or_insert(write);
+                    *writable |= write;
+                }
+                Grant::Try(path) => tries.push(path),
+                Grant::Nothing => left_out.push(path.clone()),
+            }
         }
-        let grants = whole_directories(grants, home);
+        let grants = whole_directories(grants, &homes);
+        let covers = |path: &Path, write: bool| {
+            path.ancestors().any(|above| grants.get(above).is_some_and(|writable| *writable || !write))
+        };
+        left_out.retain(|path| !covers(path, true));
+        tries.retain(|path| !covers(path, true));
         let mut profile = base;
         for (path, write) in without_covered(&grants) {
             if write { profile.rw.push(path) } else { profile.ro.push(path) }
         }
+        profile.rw_try.extend(tries);
+        let secret_link = |path: &Path| homes.iter().any(|home| is_secret(path, home));
+        let links = used.links.iter().filter(|link| {
+            link.to_str().is_some() && link.is_symlink() && !covers(link, false) && !secret_link(link)
+        });
+        profile.links.extend(links.cloned());
         let secrets = secrets.into_iter().map(|(path, _)| path.clone()).collect();
         // What leads to a grant, or lies in one, is there inside.
         let shown =
             |path: &Path| grants.keys().any(|grant| grant.starts_with(path) || path.starts_with(grant));
         let examined =
             examined.into_iter().map(|(path, _)| path.clone()).filter(|path| !shown(path)).collect();
-        Observed { profile, secrets, examined, incomplete: used.incomplete }
+        Observed { profile, secrets, examined, left_out, incomplete: used.incomplete }
     }
 
     /// The profile as TOML, with what it does not grant as comments.
     ///
     /// # Errors
-    /// A path that is no text.
+    /// None that a grant of this profile's own can cause; a setting of the base that is no text.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut text = String::from(
             "# What an observed run used. Read it before you use it: a command can ask for anything.\n",
         );
-        for path in &self.secrets {
-            text.push_str(&format!("# used and not granted, a secret: {}\n", crate::sanitise::path(path)));
-        }
-        for path in &self.examined {
-            text.push_str(&format!(
-                "# examined and not granted, a directory: {}\n",
-                crate::sanitise::path(path)
-            ));
+        for (what, paths) in [
+            ("used and not granted, a secret", &self.secrets),
+            ("examined and not granted, a directory", &self.examined),
+            ("used and not granted, since that would grant more", &self.left_out),
+        ] {
+            for path in paths {
+                text.push_str(&format!("# {what}: {}\n", crate::sanitise::path(path)));
+            }
         }
         if self.incomplete {
             text.push_str("# incomplete: the run used more paths than are looked into\n");
@@ -112,24 +148,42 @@ fn is_secret(path: &Path, home: &Path) -> bool {
     path.strip_prefix(home).is_ok_and(|below| SECRET.iter().any(|name| below.starts_with(name)))
 }
 
-/// `path`, or the first link on the way to it: a link on the way exists inside only if it is granted itself. What does not
-/// exist (any more) stands for the directory that it would be in.
-fn grantable(path: &Path) -> PathBuf {
-    let mut ancestors: Vec<&Path> = path.ancestors().collect();
-    ancestors.reverse();
-    let mut there = Path::new("/");
-    for step in ancestors {
-        match step.symlink_metadata() {
-            Ok(metadata) if metadata.is_symlink() => return step.into(),
-            Ok(_) => there = step,
-            Err(_) => break,
-        }
+/// Whether granting the directory `path` as a whole would show what is many people's, or the operator's secrets.
+fn is_too_much(path: &Path, homes: &[PathBuf]) -> bool {
+    NEVER_WHOLE.iter().any(|kept| Path::new(kept) == path)
+        || homes.iter().any(|home| home.starts_with(path))
+        || ["/proc", "/sys", "/dev"].iter().any(|kernel_s| path.starts_with(kernel_s))
+}
+
+/// The narrowest grant under which `path` can be used again.
+fn grant_for(path: &Path, kind: Use, homes: &[PathBuf]) -> Grant {
+    if path.to_str().is_none() {
+        return Grant::Nothing;
     }
-    there.into()
+    let there = path.symlink_metadata();
+    if kind >= Use::Make {
+        // A name is made, moved and removed by a right to its directory.
+        let place = path.parent().unwrap_or(path);
+        if !is_too_much(place, homes) && place.is_dir() {
+            return Grant::Of(place.into(), true);
+        }
+        // Else the right to what was made has to do.
+        let whole = is_too_much(path, homes);
+        return if there.is_ok_and(|m| !m.is_symlink()) && !whole {
+            Grant::Try(path.into())
+        } else {
+            Grant::Nothing
+        };
+    }
+    match there {
+        Ok(metadata) if metadata.is_dir() && is_too_much(path, homes) => Grant::Nothing,
+        Ok(_) => Grant::Of(path.into(), kind == Use::Write),
+        Err(_) => Grant::Nothing,
+    }
 }
 
 /// Grants directories of which many files are used.
-fn whole_directories(grants: BTreeMap<PathBuf, bool>, home: Option<&Path>) -> BTreeMap<PathBuf, bool> {
+fn whole_directories(grants: BTreeMap<PathBuf, bool>, homes: &[PathBuf]) -> BTreeMap<PathBuf, bool> {
     let mut in_directory: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for (path, _) in grants.iter().filter(|(path, write)| !**write && !path.is_dir()) {
         if let Some(parent) = path.parent() {
@@ -138,9 +192,7 @@ fn whole_directories(grants: BTreeMap<PathBuf, bool>, home: Option<&Path>) -> BT
     }
     let many = |path: &Path| {
         let parent = path.parent()?;
-        let whole = in_directory.get(parent).is_some_and(|n| *n > ONE_BY_ONE)
-            && !NEVER_WHOLE.iter().any(|kept| Path::new(kept) == parent)
-            && home != Some(parent);
+        let whole = in_directory.get(parent).is_some_and(|n| *n > ONE_BY_ONE) && !is_too_much(parent, homes);
         whole.then(|| parent.to_path_buf())
     };
     let mut wider = BTreeMap::new();
@@ -166,7 +218,8 @@ mod tests {
 
     fn observed(paths: &[(&Path, Use)], home: &Path) -> Observed {
         let paths = paths.iter().map(|(path, kind)| (path.to_path_buf(), *kind)).collect();
-        Observed::new(&Used { paths, incomplete: false }, Profile::default(), Some(home))
+        let used = Used { paths, ..Used::default() };
+        Observed::new(&used, Profile::default(), Some(home))
     }
 
     #[test]
@@ -203,18 +256,42 @@ mod tests {
     }
 
     #[test]
-    fn many_files_become_their_directory_and_links_stand_for_what_is_behind_them() {
+    fn many_files_become_their_directory() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(base.join("lib/sub")).unwrap();
-        std::os::unix::fs::symlink("lib", base.join("lib64")).unwrap();
         let files: Vec<PathBuf> = (0..=ONE_BY_ONE).map(|n| base.join(format!("lib/{n}"))).collect();
         for file in &files {
             std::fs::write(file, "").unwrap();
         }
         let uses: Vec<_> = files.iter().map(|f| (f.as_path(), Use::Read)).collect();
         assert_eq!(observed(&uses, Path::new("/home/u")).profile.ro, [base.join("lib")]);
-        let through = base.join("lib64/1");
-        assert_eq!(observed(&[(&through, Use::Read)], Path::new("/home/u")).profile.ro, [base.join("lib64")]);
+        let kept = observed(&uses, &base.join("lib")).profile.ro;
+        assert_eq!(kept, files, "a home is not granted as a whole");
+    }
+
+    #[test]
+    fn a_home_is_granted_as_a_whole_for_nothing() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        std::fs::write(home.join(".history"), "").unwrap();
+        let odd = home.join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+        std::fs::write(&odd, "").unwrap();
+        let seen = observed(
+            &[
+                (&home.join(".history"), Use::Make),
+                (&home.join("gone"), Use::Make),
+                (&home, Use::Read),
+                (Path::new("/made"), Use::Make),
+                (&odd, Use::Read),
+            ],
+            &home,
+        );
+        assert_eq!((seen.profile.rw.len(), seen.profile.ro.len()), (0, 0), "{seen:?}");
+        assert_eq!(seen.profile.rw_try, [home.join(".history")]);
+        assert_eq!(seen.left_out.len(), 4, "{seen:?}");
+        let again: Profile = toml::from_str(&seen.to_toml().unwrap()).unwrap();
+        assert_eq!(again, seen.profile);
     }
 }

@@ -19,6 +19,7 @@ use super::spec::{Access, Content, Grant, Inject, Limits, Net, Spec, Watch};
 use super::sys::{self, CStrings};
 use super::terminal;
 use super::tier::Tier;
+use super::walk::walk;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::OpenTreeFlags;
@@ -81,6 +82,8 @@ pub(super) struct Plan {
     pub namespaces: i32,
     /// Top-level symbolic links of the host's system directories (name, target).
     pub links: Vec<(PathBuf, PathBuf)>,
+    /// Directories that links lead to, without the leading slash.
+    pub places: Vec<PathBuf>,
     pub system: Vec<Bind>,
     pub grants: Vec<Bind>,
     pub host_files: Vec<Bind>,
@@ -139,6 +142,7 @@ impl Plan {
             identity,
             namespaces: namespaces(weakened),
             links: Vec::new(),
+            places: Vec::new(),
             system: Vec::new(),
             grants: Vec::new(),
             host_files: Vec::new(),
@@ -178,6 +182,9 @@ impl Plan {
         let idmap = plan.idmap(&resolved, &mut notes);
         for grant in resolved {
             plan.add_grant(grant, idmap.as_ref())?;
+        }
+        for link in links(&spec.links)? {
+            plan.show_link(link);
         }
         for inject in &spec.inject {
             plan.add_inject(inject)?;
@@ -251,6 +258,10 @@ impl Plan {
 
     fn add_grant(&mut self, grant: Resolved, idmap: Option<&OwnedFd>) -> Result<(), Error> {
         let Resolved { given, path, access, directory, id } = grant;
+        if Path::new(HOME).starts_with(&path) {
+            let reason = "it would cover the run's own home, which is in it; grant what you need below it";
+            return Err(Error::Grant { path: given, reason: std::io::Error::other(reason) });
+        }
         let mut attributes = sys::MOUNT_ATTR_NOSUID | sys::MOUNT_ATTR_NODEV;
         let rights = match access {
             Access::ReadOnly => {
@@ -273,16 +284,28 @@ impl Plan {
         } else {
             Source::Checked(path.clone(), id)
         };
-        if let Ok(link) = given.strip_prefix("/")
-            && given != path
-            && given.symlink_metadata().is_ok_and(|m| m.is_symlink())
+        if given != path
+            && let Some(walk) = walk(&given, true)
         {
-            self.links.push((link.into(), path.clone()));
+            walk.links.into_iter().for_each(|link| self.show_link(link));
         }
         let dest = path.strip_prefix("/").unwrap_or(&path).to_path_buf();
         self.landlock.push((path, rights));
         self.grants.push(Bind { source, dest, directory, attributes });
         Ok(())
+    }
+
+    /// Shows the link at `at`, which holds `target`, and the directory that it leads to, empty but for what is granted in it.
+    fn show_link(&mut self, (at, target): (PathBuf, PathBuf)) {
+        if let Ok(led) = at.canonicalize()
+            && led.is_dir()
+            && let Ok(below) = led.strip_prefix("/")
+        {
+            self.places.push(below.to_path_buf());
+        }
+        if let Ok(below) = at.strip_prefix("/") {
+            self.links.push((below.to_path_buf(), target));
+        }
     }
 
     fn add_inject(&mut self, inject: &Inject) -> Result<(), Error> {
@@ -432,6 +455,21 @@ struct Resolved {
     access: Access,
     directory: bool,
     id: (u64, u64),
+}
+
+/// Each of `links` where it really is, with what it holds. One that is none is an error.
+pub(super) fn links(links: &[PathBuf]) -> Result<Vec<(PathBuf, PathBuf)>, Error> {
+    let one = |path: &PathBuf| {
+        let fail = |reason| Error::Grant { path: path.clone(), reason };
+        let given = std::path::absolute(path).map_err(fail)?;
+        let at = match (given.parent(), given.file_name()) {
+            (Some(parent), Some(name)) => parent.canonicalize().map_err(fail)?.join(name),
+            _ => return Err(fail(std::io::ErrorKind::InvalidInput.into())),
+        };
+        let target = at.read_link().map_err(fail)?;
+        Ok((at, target))
+    };
+    links.iter().map(one).collect()
 }
 
 /// Resolves every grant once; parents before what is below them, one entry a path (the last one given wins).

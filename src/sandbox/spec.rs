@@ -192,6 +192,8 @@ pub struct Spec {
     pub env: Vec<(OsString, OsString)>,
     /// Host paths visible inside.
     pub grants: Vec<Grant>,
+    /// Symbolic links that are there inside too. What one leads to is there only if it is granted.
+    pub links: Vec<PathBuf>,
     /// Paths below a grant that can be neither read, changed nor made; they need not exist.
     pub deny: Vec<PathBuf>,
     /// Files that exist only inside.
@@ -250,6 +252,7 @@ impl Default for Spec {
             cwd: None,
             env: Vec::new(),
             grants: Vec::new(),
+            links: Vec::new(),
             deny: Vec::new(),
             unconfined: false,
             host_files: false,

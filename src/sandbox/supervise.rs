@@ -209,7 +209,11 @@ impl Sandbox {
     }
 
     /// The command was stopped at its terminal: so is jess, with its process group, until the operator goes on.
+    /// Without a terminal whose foreground jess is in there is no operator who could, and the command alone is stopped.
     fn suspend(&self, operator: &Operator) {
+        if !operator.is_in_front() {
+            return;
+        }
         operator.give_back();
         let _ = sys::kill(0, libc::SIGTSTP);
         operator.take();

@@ -261,6 +261,13 @@ pub fn wait_signal(signals: &[c_int]) -> Result<c_int, Errno> {
     }
 }
 
+/// Has ended children wait to be reaped, whatever this process was started with: a caller that ignores SIGCHLD hands that
+/// down, and the kernel then forgets them.
+pub fn keep_ended_children() {
+    // SAFETY: SIG_DFL is a valid disposition.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Lets `signals` reach this thread again.
 pub fn unblock_signals(signals: &[c_int]) -> Result<(), Errno> {
     signal_mask(libc::SIG_UNBLOCK, signals)

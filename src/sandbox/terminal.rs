@@ -79,6 +79,12 @@ impl Operator {
         operator
     }
 
+    /// Whether there is an operator's terminal, and this process's group is in its foreground.
+    pub fn is_in_front(&self) -> bool {
+        let front = rustix::termios::tcgetpgrp(rustix::stdio::stdin());
+        self.saved.is_some() && front.is_ok_and(|group| group == rustix::process::getpgrp())
+    }
+
     /// Takes it: raw, and the private terminal in its size.
     pub fn take(&self) {
         let Some(saved) = &self.saved else { return };

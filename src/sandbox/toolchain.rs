@@ -1,7 +1,7 @@
 //! Toolchains that live in a home directory: where they are, what of them is shown, and how they are told.
 //!
 //! Only what runs and what it needs is shown, read-only. Files that hold credentials (`~/.cargo/credentials.toml`,
-//! `~/.npmrc`) are not. Each directory of the caller's PATH that lies in what is shown comes before the PATH inside.
+//! `~/.npmrc`) are not, and settings only if none of the words that stand beside credentials is in them. Each directory of the caller's PATH that lies in what is shown comes before the PATH inside.
 
 use super::Error;
 use super::env;
@@ -172,6 +172,8 @@ impl Kind {
         }
         // A home that is the toolchain's own root, or above it, would show everything.
         paths.retain(|path| path.exists() && !home.starts_with(path));
+        let mut paths: Vec<PathBuf> = paths.iter().flat_map(|path| without_credentials(path)).collect();
+        paths.dedup();
         if paths.is_empty() {
             return None;
         }
@@ -193,6 +195,62 @@ impl Kind {
         let search = std::env::split_paths(&path).filter(|dir| dir.is_absolute() && shown(dir)).collect();
         Some(Found { name: self.name, paths, variables, search })
     }
+}
+
+/// Words that stand beside a credential in settings, in lower case.
+const WORDS: [&str; 5] = ["token", "password", "_auth", "secret", "credential"];
+
+/// Bytes of a file of settings that are looked at; a longer one is not shown.
+const SETTINGS_MAX: u64 = 64 << 10;
+
+/// What of `path` is shown: itself, nothing of settings in which a credential may be, or the parts of a directory of
+/// installed versions (`KIND/VERSION/…`) beside their settings.
+fn without_credentials(path: &Path) -> Vec<PathBuf> {
+    let is = |name: &str| path.file_name().is_some_and(|own| own == name);
+    if (is("config.toml") && holds_credentials(path)) || (is("mise") && any_settings(path)) {
+        return Vec::new();
+    }
+    if !is("versions") {
+        return vec![path.to_path_buf()];
+    }
+    let versions: Vec<PathBuf> = entries(path).iter().flat_map(|kind| entries(kind)).collect();
+    let settings = |version: &PathBuf| version.join("etc/npmrc").exists();
+    if !versions.iter().any(settings) {
+        return vec![path.to_path_buf()];
+    }
+    let beside = |version: &PathBuf| {
+        let parts = if settings(version) { entries(version) } else { vec![version.clone()] };
+        parts.into_iter().filter(|part| !part.ends_with("etc"))
+    };
+    versions.iter().flat_map(beside).collect()
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// Whether a credential may be in a file of the directory `settings` or of a directory in it.
+fn any_settings(settings: &Path) -> bool {
+    let deeper = |path: &PathBuf| if path.is_dir() { entries(path) } else { vec![path.clone()] };
+    settings.is_dir() && entries(settings).iter().flat_map(deeper).any(|file| holds_credentials(&file))
+}
+
+fn holds_credentials(file: &Path) -> bool {
+    use std::io::Read;
+    let Ok(metadata) = file.metadata() else { return false };
+    if !metadata.is_file() {
+        return false;
+    }
+    let mut text = Vec::new();
+    let read = std::fs::File::open(file).and_then(|open| open.take(SETTINGS_MAX + 1).read_to_end(&mut text));
+    if read.is_err() || text.len() as u64 > SETTINGS_MAX {
+        return true;
+    }
+    let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
+    WORDS.iter().any(|word| text.contains(word))
 }
 
 impl Found {
@@ -223,6 +281,31 @@ mod tests {
         }
         let home = dir.path().canonicalize().unwrap();
         (dir, home)
+    }
+
+    #[test]
+    fn settings_that_may_hold_credentials_are_not_shown_and_others_are() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        let put = |name: &str, text: &str| {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            std::fs::write(at(name), text).unwrap();
+        };
+        for name in ["a/bin/node", "a/etc/npmrc", "b/bin/node"] {
+            put(&format!(".nvm/versions/node/{name}"), "");
+        }
+        put(".cargo/config.toml", "[build]\njobs = 2\n");
+        put(".config/mise/config.toml", "[tools]\nnode = '22'\n");
+        let shown = |path: &str| without_credentials(&at(path));
+        assert_eq!(shown(".cargo/config.toml"), [at(".cargo/config.toml")]);
+        assert_eq!(shown(".config/mise"), [at(".config/mise")]);
+        let versions = [at(".nvm/versions/node/a/bin"), at(".nvm/versions/node/b")];
+        assert_eq!(shown(".nvm/versions"), versions);
+        put(".cargo/config.toml", "[registry]\nToken = 'x'\n");
+        put(".config/mise/conf.d/own.toml", "[env]\nGITHUB_TOKEN = 'x'\n");
+        assert!(shown(".cargo/config.toml").is_empty() && shown(".config/mise").is_empty());
+        std::fs::remove_file(at(".nvm/versions/node/a/etc/npmrc")).unwrap();
+        assert_eq!(shown(".nvm/versions"), [at(".nvm/versions")], "nothing to leave out");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! An observed run gives the profile under which it runs again.
 
-use crate::support::World;
+use crate::support::{JESS, Ran, World};
+use std::process::Command;
 
 /// A world with things that a command may need, and the names of some.
 fn world() -> World {
@@ -111,4 +112,150 @@ fn the_profile_is_not_written_through_a_link_nor_to_a_file_that_was_swapped() {
     let ran = world.jess(&["--observe", swapped.to_str().unwrap()], &script);
     assert!(ran.code == Some(70) && ran.stderr.contains("another file"), "{ran:?}");
     assert_eq!(world.read("victim"), "kept");
+}
+
+/// A world with a home that has a secret in it, and `jess run` as whoever lives there.
+fn at_home() -> (World, impl Fn(&World, &[&str], &str) -> Ran) {
+    let world = World::new();
+    world.file("home/.ssh/id", "KEY\n");
+    for name in ["big/dir/one", "big/dir/two", "big/other/three"] {
+        world.file(name, &format!("{name}\n"));
+    }
+    let run = |world: &World, options: &[&str], script: &str| {
+        let mut command = Command::new(JESS);
+        command.args(["run", "--timeout", "60"]).args(options).args(["--", "bash", "-c", script]);
+        Ran::of(command.current_dir(world.path("project")).env("HOME", world.path("home")))
+    };
+    (world, run)
+}
+
+/// What a profile grants, and its comments.
+fn grants(profile: &str) -> (Vec<String>, String) {
+    let parsed: toml::Table = profile.parse().unwrap_or_else(|e| panic!("{e}: {profile}"));
+    let of = |key: &str| parsed.get(key).and_then(|v| v.as_array()).cloned().unwrap_or_default();
+    let all = ["ro", "rw", "ro-try", "rw-try"].into_iter().flat_map(of);
+    let all = all.map(|path| path.as_str().unwrap().to_owned()).collect();
+    (all, profile.lines().filter(|line| line.starts_with('#')).collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn what_fails_anyway_is_granted_for_nothing() {
+    let (world, run) = at_home();
+    std::fs::write(world.path("project/old"), "").unwrap();
+    let locked = world.path("project/locked");
+    std::fs::create_dir(&locked).unwrap();
+    std::fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0o555)).unwrap();
+    // To root the kernel's own files are what can't be made.
+    let script = "echo x > /nonexistent/a/b; mkdir old; mkdir /sys/new; echo x > /proc/version; rm -f missing; \
+                  mv missing old2; rmdir /nonexistent; true";
+    let observed = run(&world, &["--observe", "-"], script);
+    let (granted, _) = grants(observed.ok());
+    assert_eq!(granted, Vec::<String>::new(), "{observed:?}");
+    if !rustix::process::geteuid().is_root() {
+        let observed =
+            run(&world, &["--observe", "-"], "mkdir /foo; echo x >> /etc/passwd; touch locked/new; true");
+        assert_eq!(grants(observed.ok()).0, Vec::<String>::new(), "{observed:?}");
+    }
+    let made = run(&world, &["--observe", "-"], "mkdir new");
+    assert_eq!(grants(made.ok()).0, [world.path("project").to_str().unwrap()], "control: what succeeds");
+}
+
+#[test]
+fn a_secret_behind_a_link_is_named_and_not_granted() {
+    let (world, run) = at_home();
+    std::os::unix::fs::symlink(world.path("home/.ssh"), world.path("project/assets")).unwrap();
+    std::os::unix::fs::symlink(world.path("home"), world.path("homelink")).unwrap();
+    let through = world.path("homelink/.ssh/id");
+    for script in ["cat assets/id".to_owned(), format!("cat {}", through.display())] {
+        let profile = world.path("p.toml");
+        let profile = profile.to_str().unwrap();
+        assert_eq!(
+            run(&world, &["--observe", profile], &script).ok(),
+            "KEY",
+            "the observed run could read it"
+        );
+        let text = world.read("p.toml");
+        let (granted, comments) = grants(&text);
+        assert_eq!(granted, Vec::<String>::new(), "{text}");
+        assert!(comments.contains("a secret") && comments.contains(".ssh/id"), "{text}");
+        for tier in ["full", "landlock"] {
+            let again =
+                run(&world, &["--profile", profile, "--tier", tier], &format!("{script}; ls assets/"));
+            assert!(!again.stdout.contains("KEY") && !again.stdout.contains("id"), "{tier}: {again:?}");
+        }
+    }
+}
+
+#[test]
+fn a_name_made_in_the_home_does_not_grant_the_home() {
+    let (world, run) = at_home();
+    let home = world.path("home");
+    let script = format!("echo h >> {0}/.foo_history && ls {0} > /dev/null", home.display());
+    let profile = world.path("p.toml");
+    let profile = profile.to_str().unwrap();
+    run(&world, &["--observe", profile], &script).ok();
+    let text = world.read("p.toml");
+    let (granted, comments) = grants(&text);
+    assert_eq!(granted, [home.join(".foo_history").to_str().unwrap()], "{text}");
+    assert!(comments.contains("would grant more"), "{text}");
+    for tier in ["full", "landlock"] {
+        let file = home.join(".foo_history");
+        let options = ["--profile", profile, "--tier", tier];
+        run(&world, &options, &format!("echo h >> {}", file.display())).ok();
+        let other = format!("echo h > {0}/other; cat {0}/.ssh/id", home.display());
+        let other = run(&world, &options, &other);
+        assert!(other.code != Some(0) && !home.join("other").exists(), "{tier}: {other:?}");
+    }
+}
+
+#[test]
+fn links_are_shown_themselves_and_what_is_behind_them_as_far_as_it_was_used() {
+    let (world, run) = at_home();
+    let project = world.path("project");
+    for (link, target) in [("lnk", "../big"), ("dl", "../big/dir"), ("up", "/")] {
+        std::os::unix::fs::symlink(target, project.join(link)).unwrap();
+    }
+    for (script, out) in [
+        ("cat lnk/dir/one", "big/dir/one"),
+        ("cat dl/../dir/two", "big/dir/two"),
+        ("cat dl/../other/three", "big/other/three"),
+        ("test -s up/etc/passwd && readlink dl", "../big/dir"),
+    ] {
+        let profile = world.path("p.toml");
+        let profile = profile.to_str().unwrap();
+        assert_eq!(run(&world, &["--observe", profile], script).ok(), out);
+        for tier in ["full", "landlock"] {
+            let options = ["--profile", profile, "--tier", tier];
+            assert_eq!(run(&world, &options, script).ok(), out, "{tier}: {script}: {}", world.read("p.toml"));
+            let whole = run(&world, &options, "cat lnk/dir/one lnk/dir/two lnk/other/three");
+            assert_ne!(whole.stdout.lines().count(), 3, "{tier}: {script}: {}", world.read("p.toml"));
+        }
+    }
+}
+
+#[test]
+fn what_can_t_be_granted_or_written_down_does_not_spoil_the_profile() {
+    let (world, run) = at_home();
+    let odd = "printf x > $'odd\\xff'; cat $'odd\\xff'; ls / > /dev/null && find / -maxdepth 1 > /dev/null";
+    let profile = world.path("p.toml");
+    let profile = profile.to_str().unwrap();
+    run(&world, &["--observe", profile], odd).ok();
+    let (_, comments) = grants(&world.read("p.toml"));
+    assert!(
+        comments.lines().any(|line| line.ends_with(": /")),
+        "what was listed and can't be granted: {comments}"
+    );
+    run(&world, &["--profile", profile], "cat $'odd\\xff'").ok();
+    let odd_alone = run(&world, &["--observe", "-", "--ro", "."], "cat /nonexistent $'odd\\xff'; true");
+    odd_alone.ok();
+}
+
+#[test]
+fn what_the_command_writes_to_stdout_is_no_part_of_the_profile() {
+    let (world, run) = at_home();
+    let observed = run(&world, &["--observe", "-"], "echo 'host-files = true'");
+    assert!(observed.stderr.contains("host-files = true"), "{observed:?}");
+    assert!(!observed.ok().contains("host-files"), "{observed:?}");
+    let strict = run(&world, &["--profile", "strict", "--observe", "-"], "cat /etc/hostname");
+    assert!(strict.ok().contains("[limits]"), "{strict:?}");
 }

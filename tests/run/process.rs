@@ -234,3 +234,29 @@ fn limits_under_which_nothing_can_run_are_errors_that_name_them() {
     }
     world.jess(&["--max-open-files", "64", "--scratch", "1M"], "true").ok();
 }
+
+#[test]
+fn a_caller_that_ignores_the_end_of_its_children_still_gets_the_exit_code() {
+    let script = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])";
+    for tier in TIERS {
+        let ran = Command::new("timeout")
+            .args(["--signal=KILL", "30", "/usr/bin/python3", "-c", script, JESS, "run", "--tier", tier])
+            .args(["--", "sh", "-c", "exit 5"])
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(5), "{tier}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_command_that_stops_itself_at_its_own_terminal_stops_nobody_else() {
+    for tier in TIERS {
+        let ran = Command::new("timeout")
+            .args(["--signal=KILL", "30", JESS, "run", "--tier", tier, "--tty", "--timeout", "1", "--"])
+            .args(["sh", "-c", "kill -STOP $$"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(124), "{tier}: {ran:?}");
+    }
+}

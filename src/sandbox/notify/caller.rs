@@ -118,8 +118,18 @@ impl Caller<'_> {
 
     /// A copy of the caller's descriptor `number`.
     pub fn descriptor(&self, number: i32) -> Result<OwnedFd, Errno> {
-        let process = super::processes::process_of(self.call.pid).ok_or(Errno::SRCH)?;
-        let pidfd = rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty())?;
+        use rustix::process::{Pid, PidfdFlags, pidfd_open};
+        /// PIDFD_THREAD (6.9).
+        const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL as u32);
+        let thread = i32::try_from(self.call.pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        // A thread can have descriptors of its own. An older kernel gives those of its process.
+        let pidfd = match pidfd_open(thread, THREAD) {
+            Err(Errno::INVAL) => {
+                let process = super::processes::process_of(self.call.pid).ok_or(Errno::SRCH)?;
+                pidfd_open(process, PidfdFlags::empty())?
+            }
+            other => other?,
+        };
         self.check()?;
         sys::copy_descriptor(pidfd.as_fd(), number)
     }

@@ -7,9 +7,11 @@
 use super::caller::{Caller, PATH_BYTES};
 use super::is_beneath;
 use crate::sandbox::denial::{Kind, Notes};
+use crate::sandbox::plan::SYSTEM_DIRS;
 use crate::sandbox::seccomp::{Plain, Ruling, Touch, Use, calls, touches};
+use crate::sandbox::walk::{Walk, walk};
 use rustix::fs::{Access, AtFlags, CWD};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -49,8 +51,10 @@ impl Scope {
 /// What a run used.
 #[derive(Debug, Default, Clone)]
 pub struct Used {
-    /// Host paths outside the usual ones, as the command named them, with the strongest use of each.
+    /// Host paths outside the usual ones, without any link, with the strongest use of each that its user has a right to.
     pub paths: BTreeMap<PathBuf, Use>,
+    /// Links outside the usual places that paths led through.
+    pub links: BTreeSet<PathBuf>,
     /// Whether there were more than are looked into.
     pub incomplete: bool,
 }
@@ -102,11 +106,88 @@ impl Witness {
             }
             return;
         }
-        for touch in touches(caller.call.number, caller.call.args) {
+        let touches = touches(caller.call.number, caller.call.args);
+        if self.scope.observing {
+            return self.observe(caller, &touches);
+        }
+        for touch in touches {
             if let Some(path) = named(caller, touch) {
-                self.look_into(caller, touch.kind, path, denials);
+                self.look_into(caller, touch.kind, normal(&path), denials);
             }
         }
+    }
+
+    /// Notes what the paths of a call lead to, if the call can do what it is about to.
+    fn observe(&mut self, caller: &Caller<'_>, touches: &[Touch]) {
+        let is = |call: calls::Call| call.is(caller.call.number);
+        let moves = [calls::rename, calls::renameat, calls::renameat2].into_iter().any(is);
+        let new_names = [calls::mkdir, calls::mkdirat, calls::mknod, calls::mknodat, calls::symlink]
+            .into_iter()
+            .chain([calls::symlinkat, calls::link, calls::linkat])
+            .any(is);
+        for (index, touch) in touches.iter().enumerate() {
+            let Some(path) = named(caller, *touch) else { continue };
+            if is_fleeting(&path) && path != Path::new("/") {
+                continue;
+            }
+            let about = About {
+                kind: touch.kind,
+                follow: follows(caller, touch.kind) && !new_names,
+                // Where a name is moved to, nothing need be.
+                fresh: (new_names && touch.kind == Use::Make) || is_exclusive(caller),
+                destination: moves && index == 1,
+                emptied: is(calls::rmdir),
+            };
+            if !self.use_of(path, about) {
+                // Without what is moved, nothing is.
+                return;
+            }
+        }
+    }
+
+    /// Notes one use. False: the call will fail for it.
+    fn use_of(&mut self, path: PathBuf, about: About) -> bool {
+        let looked = (about.kind, path.clone());
+        if self.looked.contains(&looked) && about.kind < Use::Write {
+            return true;
+        }
+        let bytes = path.as_os_str().len();
+        if self.looked.len() >= USES_MAX || self.bytes + bytes > BYTES_MAX {
+            self.using().incomplete = true;
+            return true;
+        }
+        let Some(walk) = walk(&path, about.follow) else { return true };
+        let Some(kind) = about.needed(&walk) else { return false };
+        let real = &walk.real;
+        let usual = if kind >= Use::Write { &self.scope.writable } else { &self.scope.readable };
+        // What is listed of the root is all that is used of it.
+        let passing = if real == Path::new("/") { kind != Use::Read } else { is_fleeting(real) };
+        let outside = !is_beneath(real, usual) && !passing && !real.starts_with("/sys");
+        let at_link = walk.at_link.then(|| real.clone());
+        let links: Vec<PathBuf> = walk
+            .links
+            .iter()
+            .map(|(at, _)| at.clone())
+            .chain(at_link.filter(|_| kind == Use::Look))
+            .filter(|at| !is_beneath(at, &self.scope.readable) && !is_system_link(at))
+            .collect();
+        {
+            let mut used = self.using();
+            if outside && !(walk.at_link && kind == Use::Look) {
+                let strongest = used.paths.entry(real.clone()).or_insert(kind);
+                *strongest = (*strongest).max(kind);
+            }
+            used.links.extend(links);
+        }
+        if self.looked.insert(looked) {
+            self.bytes += bytes;
+        }
+        if kind == Use::Execute
+            && let Some(interpreter) = interpreter(real)
+        {
+            self.use_of(interpreter, About { kind: Use::Execute, follow: true, ..About::default() });
+        }
+        true
     }
 
     fn look_into(&mut self, caller: &Caller<'_>, kind: Use, path: PathBuf, denials: &Notes) {
@@ -129,20 +210,7 @@ impl Witness {
             Use::Make if there => Use::Write,
             kind => kind,
         };
-        if self.scope.observing {
-            let real = there.then(|| path.canonicalize().ok()).flatten().unwrap_or_else(|| place_of(&path));
-            let usual = if kind >= Use::Write { &self.scope.writable } else { &self.scope.readable };
-            // What speaks for the kernel stays closed also here, so the run did without.
-            let kernel_s = real.starts_with("/sys");
-            if (there || kind == Use::Make) && !kernel_s && !is_beneath(&real, usual) {
-                let mut used = self.using();
-                let strongest = used.paths.entry(path.clone()).or_insert(kind);
-                *strongest = (*strongest).max(kind);
-            }
-            if there && kind == Use::Execute {
-                self.interpreter(caller, &real, denials);
-            }
-        } else if let Some(refused) = self.refused(caller, kind, &path, there) {
+        if let Some(refused) = self.refused(caller, kind, &path, there) {
             denials.path(refused, &path);
         }
         self.looked.insert(looked);
@@ -173,30 +241,109 @@ impl Witness {
         let may = || rustix::fs::accessat(CWD, path, wanted, AtFlags::empty()).is_ok();
         (!inside && may()).then_some(if kind == Use::Execute { Kind::Execute } else { Kind::Read })
     }
+}
 
-    /// The program that a script names in its first line is opened by the kernel, which asks nobody.
-    fn interpreter(&mut self, caller: &Caller<'_>, program: &Path, denials: &Notes) {
-        use std::io::Read;
-        use std::os::unix::fs::OpenOptionsExt;
-        // Whatever is there now: neither a FIFO nor a terminal may hold the supervisor.
-        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        let Ok(file) = std::fs::File::options().read(true).custom_flags(flags).open(program) else { return };
-        if !file.metadata().is_ok_and(|m| m.is_file()) {
-            return;
-        }
-        let mut first = Vec::new();
-        let _ = file.take(SHEBANG_MAX as u64).read_to_end(&mut first);
-        let Some(line) = first.strip_prefix(b"#!") else { return };
-        let word = line.split(|b| *b == b'\n').next().unwrap_or_default();
-        let word = word.split(|b| b.is_ascii_whitespace()).find(|w| !w.is_empty()).unwrap_or_default();
-        let path = Path::new(OsStr::from_bytes(word));
-        if path.is_absolute() {
-            self.look_into(caller, Use::Execute, normal(path), denials);
+/// What a call is about to do with a path.
+#[derive(Debug, Clone, Copy)]
+struct About {
+    kind: Use,
+    /// Whether a link at the end is followed.
+    follow: bool,
+    /// Whether something that is there makes it fail.
+    fresh: bool,
+    /// Whether nothing need be there to be replaced.
+    destination: bool,
+    /// Whether a directory must be empty.
+    emptied: bool,
+}
+
+impl Default for About {
+    fn default() -> About {
+        About { kind: Use::Look, follow: true, fresh: false, destination: false, emptied: false }
+    }
+}
+
+impl About {
+    /// What right the use needs, as the one who asks can do it at all: nobody needs what fails anyway.
+    fn needed(&self, walk: &Walk) -> Option<Use> {
+        let may = |path: &Path, access| rustix::fs::accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
+        let real = walk.real.as_path();
+        let directory = walk.there && !walk.at_link && real.is_dir();
+        let in_parent = || real.parent().is_some_and(|up| may(up, Access::WRITE_OK | Access::EXEC_OK));
+        match self.kind {
+            Use::Make if walk.there && self.fresh => None,
+            Use::Make if walk.there && directory => Some(Use::Look),
+            Use::Make if walk.there => may(real, Access::WRITE_OK).then_some(Use::Write),
+            Use::Make => in_parent().then_some(Use::Make),
+            Use::Name if !walk.there && !self.destination => None,
+            Use::Name if self.emptied && !is_empty(real) => None,
+            Use::Name => in_parent().then_some(Use::Name),
+            _ if !walk.there => None,
+            Use::Look => Some(Use::Look),
+            Use::Write => (!directory && may(real, Access::WRITE_OK)).then_some(Use::Write),
+            Use::Execute => may(real, Access::EXEC_OK).then_some(Use::Execute),
+            Use::Read => may(real, Access::READ_OK).then_some(Use::Read),
         }
     }
 }
 
-/// The path of an argument, absolute, without `.` and `..`. Nothing where it can't be read.
+/// Whether `at` is a link that every run has: a directory of the system's that is one.
+fn is_system_link(at: &Path) -> bool {
+    let system = |name| SYSTEM_DIRS.iter().any(|dir| Path::new(dir) == Path::new(name));
+    at.parent() == Some(Path::new("/")) && at.file_name().is_some_and(system)
+}
+
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// Whether a link at the end of the call's path is followed.
+fn follows(caller: &Caller<'_>, kind: Use) -> bool {
+    let is = |call: calls::Call| call.is(caller.call.number);
+    let flag = |argument: usize, flag: i32| caller.int(argument) & flag != 0;
+    if kind == Use::Name || is(calls::lstat) || is(calls::readlink) || is(calls::readlinkat) {
+        return false;
+    }
+    if is(calls::newfstatat) || is(calls::fstatat) || is(calls::faccessat2) {
+        return !flag(3, libc::AT_SYMLINK_NOFOLLOW);
+    }
+    if is(calls::statx) {
+        return !flag(2, libc::AT_SYMLINK_NOFOLLOW);
+    }
+    if is(calls::open) || is(calls::openat) {
+        let flags = if is(calls::open) { 1 } else { 2 };
+        return !flag(flags, libc::O_NOFOLLOW) && !is_exclusive(caller);
+    }
+    true
+}
+
+/// Whether the call opens a file that must be new.
+fn is_exclusive(caller: &Caller<'_>) -> bool {
+    const NEW: i32 = libc::O_CREAT | libc::O_EXCL;
+    (calls::open.is(caller.call.number) && caller.int(1) & NEW == NEW)
+        || (calls::openat.is(caller.call.number) && caller.int(2) & NEW == NEW)
+}
+
+/// The program that a script names in its first line: it is opened by the kernel, which asks nobody.
+fn interpreter(program: &Path) -> Option<PathBuf> {
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    // Whatever is there now: neither a FIFO nor a terminal may hold the supervisor.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = std::fs::File::options().read(true).custom_flags(flags).open(program).ok()?;
+    if !file.metadata().is_ok_and(|m| m.is_file()) {
+        return None;
+    }
+    let mut first = Vec::new();
+    let _ = file.take(SHEBANG_MAX as u64).read_to_end(&mut first);
+    let line = first.strip_prefix(b"#!")?;
+    let word = line.split(|b| *b == b'\n').next().unwrap_or_default();
+    let word = word.split(|b| b.is_ascii_whitespace()).find(|w| !w.is_empty())?;
+    let path = Path::new(OsStr::from_bytes(word));
+    path.is_absolute().then(|| path.to_path_buf())
+}
+
+/// The path of an argument, absolute, otherwise as it was given. Nothing where it can't be read.
 fn named(caller: &Caller<'_>, touch: Touch) -> Option<PathBuf> {
     let given = caller.string(caller.arg(touch.path), PATH_BYTES).ok()?;
     let given = Path::new(OsStr::from_bytes(given.as_bytes()));
@@ -204,7 +351,7 @@ fn named(caller: &Caller<'_>, touch: Touch) -> Option<PathBuf> {
         return None;
     }
     if given.is_absolute() {
-        return Some(normal(given));
+        return Some(given.to_path_buf());
     }
     let start = match touch.directory.map(|n| caller.int(n)) {
         None | Some(libc::AT_FDCWD) => "cwd".to_owned(),
@@ -212,7 +359,7 @@ fn named(caller: &Caller<'_>, touch: Touch) -> Option<PathBuf> {
     };
     let start = rustix::fs::readlink(format!("/proc/{}/{start}", caller.call.pid), Vec::new()).ok()?;
     let start = PathBuf::from(OsStr::from_bytes(start.as_bytes()));
-    start.is_absolute().then(|| normal(&start.join(given)))
+    start.is_absolute().then(|| start.join(given))
 }
 
 fn normal(path: &Path) -> PathBuf {

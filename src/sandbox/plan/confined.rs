@@ -1,6 +1,6 @@
 //! The plan of tier `landlock`: the host's own file system, with rights by path, and a private scratch directory.
 
-use super::{DEVICES, Plan, Rights, SYSTEM_DIRS, assignment, c_strings, programs, resolve_grants};
+use super::{DEVICES, Plan, Rights, SYSTEM_DIRS, assignment, c_strings, links, programs, resolve_grants};
 use crate::sandbox::env;
 use crate::sandbox::error::Error;
 use crate::sandbox::identity::Identity;
@@ -42,6 +42,8 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         return Err(Error::NoLandlock);
     }
     let resolved = resolve_grants(&spec.grants)?;
+    // The host's links are there; one that is none is an error here too.
+    links(&spec.links)?;
     let mut landlock = base_rights();
     let mut writable: Vec<&Path> = Vec::new();
     for grant in &resolved {
@@ -93,6 +95,7 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         identity: Identity { inside: (uid, gid), outside: (uid, gid), switched: false },
         namespaces: 0,
         links: Vec::new(),
+        places: Vec::new(),
         system: Vec::new(),
         grants: Vec::new(),
         host_files: Vec::new(),
@@ -152,7 +155,8 @@ fn everything() -> Vec<(PathBuf, Rights)> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mut kept: Vec<PathBuf> = ["/proc", "/sys", "/dev"].map(PathBuf::from).into();
     kept.extend(mounts.lines().filter_map(kernel_s_mount));
-    let mut rights = Vec::new();
+    // Names of what is kept can be listed.
+    let mut rights = vec![(PathBuf::from("/"), Rights::List)];
     open_around(Path::new("/"), &kept, &mut rights);
     rights
 }

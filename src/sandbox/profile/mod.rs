@@ -43,6 +43,9 @@ pub struct Profile {
     /// Paths shown writable if they exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rw_try: Vec<PathBuf>,
+    /// Symbolic links that are shown themselves; what they lead to is shown only if it is granted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<PathBuf>,
     /// Paths below a grant that are kept out of reach.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<PathBuf>,
@@ -228,6 +231,7 @@ impl Profile {
             rw: add(below.rw, self.rw),
             ro_try: add(below.ro_try, self.ro_try),
             rw_try: add(below.rw_try, self.rw_try),
+            links: add(below.links, self.links),
             deny: add(below.deny, self.deny),
             env: add(below.env, self.env),
             tools: self.tools.or(below.tools),
@@ -266,7 +270,9 @@ impl Profile {
                 _ => base.join(&path),
             };
         };
-        for list in [&mut self.ro, &mut self.rw, &mut self.ro_try, &mut self.rw_try, &mut self.deny] {
+        let lists =
+            [&mut self.ro, &mut self.rw, &mut self.ro_try, &mut self.rw_try, &mut self.links, &mut self.deny];
+        for list in lists {
             list.iter_mut().for_each(place);
         }
         for path in [&mut self.cwd, &mut self.report, &mut self.cgroup].into_iter().flatten() {
@@ -308,7 +314,9 @@ impl Profile {
         let cwd = match &self.cwd {
             Some(dir) => Some(std::path::absolute(dir).unwrap_or_else(|_| dir.clone())),
             None => {
-                here.filter(|dir| unconfined || host_files || is_inside(dir, &grants)).map(Path::to_path_buf)
+                let leads = |dir: &Path| self.links.iter().any(|link| link.starts_with(dir));
+                let inside = |dir: &Path| unconfined || host_files || is_inside(dir, &grants) || leads(dir);
+                here.filter(|dir| inside(dir)).map(Path::to_path_buf)
             }
         };
         Ok(Spec {
@@ -316,6 +324,7 @@ impl Profile {
             cwd,
             env,
             grants,
+            links: self.links.clone(),
             deny: self.deny.clone(),
             unconfined,
             host_files,
