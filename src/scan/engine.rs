@@ -148,7 +148,10 @@ impl Engine {
         for view in carrier::views(file, text, left) {
             let at = out.len();
             self.chunks(&view.bytes, inside, surveyor, Some(left), out);
-            self.carriers("", &view.bytes, inside, surveyor, left, out);
+            // The text of a page holds no format but Markdown, and that parser steps over tags by itself.
+            if !matches!(view.name, "html text" | "markdown text") {
+                self.carriers("", &view.bytes, inside, surveyor, left, out);
+            }
             lift(&view, at, out);
         }
     }
