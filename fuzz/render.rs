@@ -23,9 +23,22 @@ fn in_html(html: &str) -> Option<String> {
             let value = String::from_utf8_lossy(value).into_owned();
             let fetching = matches!(
                 attribute.as_str(),
-                "src" | "srcset" | "href" | "xlink:href" | "background" | "poster" | "data" | "action" | "formaction" | "ping" | "manifest" | "cite"
+                "src"
+                    | "srcset"
+                    | "href"
+                    | "xlink:href"
+                    | "background"
+                    | "poster"
+                    | "data"
+                    | "action"
+                    | "formaction"
+                    | "ping"
+                    | "manifest"
+                    | "cite"
             );
-            if (fetching && outside(&value)) || (attribute == "style" && value.to_lowercase().contains("url(")) {
+            if (fetching && outside(&value))
+                || (attribute == "style" && value.to_lowercase().contains("url("))
+            {
                 return Some(format!("<{name} {attribute}={value:?}>"));
             }
             if attribute.starts_with("on") && attribute.len() > 3 && !value.is_empty() {
@@ -50,5 +63,7 @@ fn outside(value: &str) -> bool {
 
 /// A scheme nobody fetches, as in `std::string`.
 fn unknown(url: &url::Url, value: &str) -> bool {
-    url.cannot_be_a_base() && (value.contains("::") || !matches!(url.scheme(), "data" | "javascript" | "vbscript" | "blob" | "about" | "view-source"))
+    url.cannot_be_a_base()
+        && (value.contains("::")
+            || !matches!(url.scheme(), "data" | "javascript" | "vbscript" | "blob" | "about" | "view-source"))
 }

@@ -27,6 +27,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
 
 pub mod audit;
+mod bits;
 pub mod cli;
 pub mod config;
 pub mod daemon;

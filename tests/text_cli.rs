@@ -182,3 +182,56 @@ fn rpc_answers_in_order_and_ends_with_its_input() {
     assert_eq!(replies[1]["error"]["kind"], "InvalidRequest");
     assert_eq!(replies[2]["result"]["family"], "anthropic");
 }
+
+#[test]
+fn the_gate_refuses_switches_that_would_do_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().to_str().unwrap();
+    for args in [
+        &["gate", "--patch", dir][..],
+        &["gate", "--provenance", dir],
+        &["gate", "--redact", "--patch"],
+        &["gate", "--redact", "--provenance"],
+        &["gate", "--scope", "src"],
+        &["gate", "--allow-host", ""],
+        &["gate", "--allow-host", "."],
+        &["gate", "--allow-host", "a..b"],
+    ] {
+        let output = jess(args, "text\n");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(64), 0), "{args:?}");
+    }
+    // The control: the same directory by itself.
+    assert_eq!(jess(&["gate", dir], "").status.code(), Some(0));
+}
+
+#[test]
+fn two_stamps_in_one_are_no_stamp() {
+    let stamp = |untrusted: bool| {
+        format!("{{\"generator\":\"g\",\"untrusted\":{untrusted},\"schema_validated\":true}}")
+    };
+    let one = format!("{{\"provenance\":{},\"raptor_schema_version\":2}}", stamp(false));
+    assert_eq!(jess(&["gate", "--provenance"], &one).status.code(), Some(0));
+    for two in [
+        format!(
+            "{{\"provenance\":{},\"raptor_schema_version\":2,\"provenance\":{}}}",
+            stamp(true),
+            stamp(false)
+        ),
+        one.replace("\"untrusted\":false", "\"untrusted\":true,\"untrusted\":false"),
+        one.replace("\"g\"", "\" \""),
+    ] {
+        assert_eq!(jess(&["gate", "--provenance"], &two).status.code(), Some(2), "{two}");
+    }
+}
+
+#[test]
+fn a_path_of_a_patch_that_is_a_secret_is_not_shown() {
+    let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let patch = format!("--- a/{token}\n+++ b/{token}\n@@ -1 +1,2 @@\n a\n+os.system(x)\n");
+    for format in ["text", "json"] {
+        let refused = jess(&["gate", "--format", format, "--patch"], &patch);
+        assert_eq!(refused.status.code(), Some(2));
+        let shown = out(&refused);
+        assert!(!shown.contains("a1B2c3D4") && shown.contains("patch:exec-call"), "{shown}");
+    }
+}

@@ -84,6 +84,27 @@ fn check(args: &Args) -> Result<Exit, String> {
     if args.redact && paths.len() != 1 {
         return Err("--redact takes one document".into());
     }
+    let judged = args.patch || args.provenance || args.schema.is_some();
+    if args.redact && judged {
+        return Err(
+            "--redact cleans a document; check it with --patch, --schema or --provenance by itself".into()
+        );
+    }
+    if !args.scope.is_empty() && !args.patch {
+        return Err("--scope is what a patch may touch: give --patch with it".into());
+    }
+    if judged && let Some(dir) = paths.iter().find(|path| path.is_dir()) {
+        return Err(format!(
+            "{} is a directory: --patch, --schema and --provenance take documents; name the files",
+            shown(dir)
+        ));
+    }
+    if let Some(rule) = args.allow_host.iter().find(|rule| !is_host(rule)) {
+        return Err(format!(
+            "--allow-host {}: give a host name in small letters, or `*.example.org`",
+            sanitise::for_terminal(&Untrusted::new(rule), 256)
+        ));
+    }
     let mut findings: Vec<Finding> = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -111,8 +132,9 @@ fn check(args: &Args) -> Result<Exit, String> {
             findings.extend(patch::check(text.inspect(), &args.scope));
         }
         if args.provenance {
+            // A key that stands twice makes two stamps of one: the strict parser refuses it.
             let stamp =
-                serde_json::from_str::<Value>(text.inspect()).map(|artefact| provenance::check(&artefact));
+                crate::trust::json::parse(&text).map(|artefact| provenance::check(artefact.inspect()));
             let kind = match stamp {
                 Ok(provenance::Stamp::Ok { untrusted: false }) => continue,
                 Ok(provenance::Stamp::Ok { untrusted: true }) => "provenance:untrusted",
@@ -121,6 +143,19 @@ fn check(args: &Args) -> Result<Exit, String> {
                 Err(_) => "provenance:not-json",
             };
             findings.push(Finding { file: path.clone(), line: 0, kind: kind.into() });
+        }
+    }
+    // A path or a pointer of the document's own could carry what must not be shown.
+    let leaks = |text: &str| {
+        let found = gate::check_document("", &Untrusted::new(text), known.as_ref(), &policy);
+        found.iter().any(|f| f.kind.starts_with("secret:"))
+    };
+    for finding in &mut findings {
+        if leaks(&finding.file.to_string_lossy()) {
+            finding.file = PathBuf::from("(a name)");
+        }
+        if finding.kind.starts_with("schema:") && leaks(&finding.kind) {
+            finding.kind.truncate(finding.kind.find(" at ").unwrap_or(finding.kind.len()));
         }
     }
     let report = if args.format == "json" {
@@ -137,6 +172,17 @@ fn check(args: &Args) -> Result<Exit, String> {
     };
     write(&report)?;
     Ok(if findings.is_empty() { Exit::OK } else { Exit::REFUSED })
+}
+
+/// A host name, or `*.` and one.
+fn is_host(rule: &str) -> bool {
+    let host = rule.strip_prefix("*.").unwrap_or(rule);
+    let label = |l: &str| {
+        !l.is_empty()
+            && !l.starts_with('-')
+            && l.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    host.split('.').all(label)
 }
 
 fn write(text: &str) -> Result<Exit, String> {

@@ -15,6 +15,7 @@ pub use tree::{Error, check_tree, check_tree_for};
 
 use crate::envelope;
 use crate::untrusted::Untrusted;
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -112,26 +113,46 @@ pub fn redact_for(
     known: Option<&encoded::Known>,
     policy: &envelope::Policy,
 ) -> String {
-    // Invisible characters go first: they could split a secret for the search and not for a reader.
-    let (text, _) = envelope::redact_autofetch_with(text.inspect().as_ref(), policy);
-    let mut text = text.into_owned();
-    // Taking one out can bring together what was apart.
+    let mut text: Cow<'_, str> = Cow::Borrowed(text.inspect().as_ref());
+    // Taking one out can bring together what was apart, and stand where a link's text stood.
     for _ in 0..PASSES {
-        let found = leaks(&text, known);
+        // Invisible characters go first: they could split a secret for the search and not for a reader.
+        let (stripped, _) = envelope::redact_autofetch_with(&text, policy);
+        let found = leaks(&stripped, known);
         if found.is_empty() {
-            return text;
+            return stripped.into_owned();
         }
-        let mut out = String::with_capacity(text.len());
-        let mut at = 0;
-        for leak in found {
-            out.push_str(text.get(at..leak.start).unwrap_or_default());
-            out.push_str(&format!("[REDACTED:{}]", leak.kind));
-            at = leak.end;
-        }
-        out.push_str(text.get(at..).unwrap_or_default());
-        text = out;
+        let replaced = without(&stripped, &found);
+        text = Cow::Owned(replaced);
     }
-    if leaks(&text, known).is_empty() { text } else { "[REDACTED: secrets that do not come apart]\n".into() }
+    let (stripped, _) = envelope::redact_autofetch_with(&text, policy);
+    if leaks(&stripped, known).is_empty() {
+        stripped.into_owned()
+    } else {
+        "[REDACTED: secrets that do not come apart]\n".into()
+    }
+}
+
+/// `text` with a mark for each of the `leaks`, kept apart from what would make a link or an image of it.
+fn without(text: &str, leaks: &[encoded::EncodedHit]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    let push = |out: &mut String, part: &str, marked: bool| {
+        if marked && part.starts_with(['(', '[', ':']) {
+            out.push(' ');
+        }
+        out.push_str(part);
+    };
+    for (n, leak) in leaks.iter().enumerate() {
+        push(&mut out, text.get(at..leak.start).unwrap_or_default(), n > 0);
+        if out.ends_with(['!', ']']) {
+            out.push(' ');
+        }
+        out.push_str(&format!("[REDACTED:{}]", leak.kind));
+        at = leak.end;
+    }
+    push(&mut out, text.get(at..).unwrap_or_default(), !leaks.is_empty());
+    out
 }
 
 /// Rounds of taking secrets out before the whole text goes.
@@ -200,5 +221,21 @@ mod tests {
         let dirty = Untrusted::new(format!("{token} <img src=//e>"));
         assert!(!check_text("x", &dirty).is_empty());
         assert!(check_text("x", &Untrusted::new(redact(&dirty))).is_empty());
+    }
+
+    #[test]
+    fn the_mark_of_a_secret_is_no_part_of_a_link_or_an_image() {
+        let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+        for form in [
+            format!("!{token}(https://evil.example/x.png)"),
+            format!("{token}(https://evil.example/)"),
+            format!("{token}: https://evil.example/x.png\n\n!{token}\n"),
+            format!("!{token}[b]\n\n[b]: /x.png\n"),
+            format!("[a]{token}\n\n{token}: //evil.example/\n"),
+        ] {
+            let clean = redact(&Untrusted::new(&form));
+            assert!(!clean.contains("](") && !clean.contains("![") && !clean.contains("]:"), "{clean}");
+            assert!(check_text("x", &Untrusted::new(&clean)).is_empty(), "{form:?}: {clean:?}");
+        }
     }
 }

@@ -51,7 +51,7 @@ fn check_object(object: &Map<String, Value>) -> Stamp {
     let Some(stamp) = object.get("provenance") else {
         return if object.contains_key("raptor_schema_version") { Stamp::Invalid } else { Stamp::Legacy };
     };
-    let generator = stamp.get("generator").and_then(Value::as_str).is_some_and(|g| !g.is_empty());
+    let generator = stamp.get("generator").and_then(Value::as_str).is_some_and(|g| !g.trim().is_empty());
     let untrusted = stamp.get("untrusted").and_then(Value::as_bool);
     let validated = stamp.get("schema_validated").and_then(Value::as_bool);
     let version = object.get("raptor_schema_version").and_then(Value::as_u64) == Some(VERSION);

@@ -34,7 +34,12 @@ pub enum Error {
 }
 
 /// A compiled JSON Schema (drafts 4 to 2020-12; the newest where `$schema` names none).
-pub struct Schema(jsonschema::Validator);
+pub struct Schema {
+    validator: jsonschema::Validator,
+    /// Deepest artefact that is validated: in a schema that refers to itself from several branches of a composition, each
+    /// level multiplies the work.
+    depth: usize,
+}
 
 impl Schema {
     /// Compiles the operator's schema.
@@ -64,7 +69,7 @@ impl Schema {
             .should_validate_formats(true)
             .with_pattern_options(PatternOptions::regex().size_limit(1 << 20))
             .build(schema)
-            .map(Schema)
+            .map(|validator| Schema { validator, depth: deepest(schema) })
             .map_err(|e| Error::Schema(sanitise::terminal(&e.to_string(), 300)))
     }
 
@@ -80,8 +85,11 @@ impl Schema {
             Ok(value) => value,
             Err(reason) => return vec![about(format!("schema:not-json ({reason})"))],
         };
+        if nesting(value.inspect()) > self.depth {
+            return vec![about("schema:too-deep".into())];
+        }
         let mut findings: Vec<Finding> = Vec::new();
-        for error in self.0.iter_errors(value.inspect()) {
+        for error in self.validator.iter_errors(value.inspect()) {
             if findings.len() >= MAX_FINDINGS {
                 findings.push(about("too-many-findings".into()));
                 break;
@@ -107,6 +115,44 @@ impl Schema {
             if self.check("", &text).is_empty() { crate::trust::json::parse(&text).ok() } else { None }
         };
         fitting(answer.inspect().as_ref()).or_else(|| again().and_then(|second| fitting(second.inspect())))
+    }
+}
+
+/// Steps that the branches of a composition may multiply to.
+const STEPS: f64 = 1e6;
+
+/// How deep an artefact may be so that as many branches at each level stay below [`STEPS`]. A schema without references,
+/// or with one in compositions, costs no more than its length for each value.
+fn deepest(schema: &Value) -> usize {
+    let branches = references(schema, false);
+    if branches < 2 { usize::MAX } else { (STEPS.ln() / (branches as f64).ln()).ceil() as usize + 1 }
+}
+
+/// References inside compositions, where the same value is read once for each, when any reference leads back to what
+/// holds it.
+fn references(schema: &Value, composed: bool) -> usize {
+    match schema {
+        Value::Object(object) => object
+            .iter()
+            .map(|(key, value)| match key.as_str() {
+                "$ref" | "$dynamicRef" | "$recursiveRef" => usize::from(composed),
+                "anyOf" | "oneOf" | "allOf" | "if" | "then" | "else" | "not" | "dependentSchemas" => {
+                    references(value, true)
+                }
+                _ => references(value, composed),
+            })
+            .sum(),
+        Value::Array(items) => items.iter().map(|item| references(item, composed)).sum(),
+        _ => 0,
+    }
+}
+
+/// Levels of arrays and objects; the parser bounds them.
+fn nesting(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(nesting).max().unwrap_or(0),
+        Value::Object(object) => 1 + object.values().map(nesting).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -290,6 +336,21 @@ mod tests {
         let hostile = format!("\"{}b\"", "a".repeat(50_000));
         assert_eq!(schema.check("a", &Untrusted::new(hostile)).len(), 1);
         assert!(Schema::parse(r#"{"pattern": "(?=a)b"}"#).is_err());
+    }
+
+    #[test]
+    fn branches_that_multiply_are_bounded_by_the_depth_of_the_artefact() {
+        let schema = Schema::parse(
+            r##"{"oneOf": [{"items": {"$ref": "#"}, "minItems": 1}, {"items": {"$ref": "#"}, "minItems": 1}, {"type": "number"}]}"##,
+        )
+        .unwrap();
+        let nested = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
+        let found = schema.check("a", &Untrusted::new(nested(25)));
+        assert_eq!(found[0].kind, "schema:too-deep");
+        assert!(schema.check("a", &Untrusted::new(nested(3))).iter().all(|f| f.kind != "schema:too-deep"));
+        // The control: a schema that refers to itself once takes the same depth.
+        let list = Schema::parse(r##"{"anyOf": [{"items": {"$ref": "#"}}, {"type": "number"}]}"##).unwrap();
+        assert!(list.check("a", &Untrusted::new(nested(25))).is_empty());
     }
 
     #[test]

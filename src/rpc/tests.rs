@@ -186,3 +186,12 @@ fn a_line_of_very_many_values_is_refused_before_they_take_memory() {
     );
     assert_eq!(ask(&line)["result"]["found"], false);
 }
+
+#[test]
+fn reports_and_code_are_capped_when_the_caller_names_no_length() {
+    for (method, cap) in [("sanitise.string", 500), ("sanitise.code", 10_000)] {
+        let at = |len: usize| call(method, json!({ "text": "x".repeat(len) }))["result"]["text"].clone();
+        assert_eq!(at(cap), "x".repeat(cap), "{method}: as long as the cap");
+        assert_eq!(at(cap + 1), format!("{}\u{2026}", "x".repeat(cap - 1)), "{method}: one longer");
+    }
+}

@@ -8,47 +8,6 @@ use std::borrow::Cow;
 /// Rounds of reading and taking out before everything is broken.
 const ROUNDS: usize = 3;
 
-/// Is there a link left that a parser could read otherwise than the scanner did?
-///
-/// The scanner has judged every tag wherever it stands, and says itself when one spreads over lines in a block. Of links it
-/// left those whose destination stays where the document is; a parser is worth its time only where an escape, a scheme or
-/// two slashes stand close behind the brackets.
-pub(super) fn worth_reading(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    // Both only move on, so that a run of brackets is read once.
-    let (mut close, mut acting) = (0, 0);
-    for at in memchr::memmem::find_iter(bytes, b"](") {
-        let from = at + 2;
-        if close < from {
-            // Without a closing parenthesis there is no link, here and further on.
-            let Some(len) = memchr::memchr(b')', bytes.get(from..).unwrap_or_default()) else { return false };
-            close = from + len;
-        }
-        if acting < from {
-            acting = next_acting(bytes, from);
-        }
-        // What has no end close by is no short destination.
-        if acting < close.min(from + WINDOW) || close >= from + WINDOW {
-            return true;
-        }
-    }
-    false
-}
-
-/// Bytes of a destination that are looked at.
-const WINDOW: usize = 256;
-
-/// The next byte that makes a destination lead outside, or two slashes.
-fn next_acting(bytes: &[u8], from: usize) -> usize {
-    let rest = bytes.get(from..).unwrap_or_default();
-    let acts = |(at, b): (usize, &u8)| match b {
-        b':' | b'&' | b'\\' | b'%' | b'<' | b'\n' => true,
-        b'/' => rest.get(at + 1) == Some(&b'/'),
-        _ => false,
-    };
-    from + rest.iter().enumerate().position(acts).unwrap_or(rest.len())
-}
-
 /// `text` after the parsers found nothing more to take out, and how much they did take out.
 pub(super) fn settle<'a>(mut text: Cow<'a, str>, policy: &Policy) -> (Cow<'a, str>, usize) {
     let mut count = 0;

@@ -133,18 +133,23 @@ impl Scanner<'_> {
             return Some(range);
         }
         let name = self.text.get(at + 1..name_end)?;
-        let local = name.rsplit(':').next().unwrap_or(name);
+        let local =
+            memchr::memrchr(b':', name.as_bytes()).and_then(|colon| name.get(colon + 1..)).unwrap_or(name);
         let first = local.as_bytes().first().map_or(0, |b| b | 0x20);
         let possible = FETCHING_BY_LENGTH
             .get(local.len())
             .is_some_and(|letters| first.is_ascii_lowercase() && letters >> (first - b'a') & 1 != 0);
-        let is = |set: &[&str]| possible && set.iter().any(|known| local.eq_ignore_ascii_case(known));
+        let one = |known: &str| known.len() == local.len() && known.as_bytes().first() == Some(&first);
+        let is = |set: &[&str]| {
+            possible && set.iter().any(|known| one(known) && local.eq_ignore_ascii_case(known))
+        };
         if is(&["style"]) {
             return Some((at, self.style_end(name_end)));
         }
-        let bare = self.bare(name_end);
         let gap = self.bytes.get(name_end..).unwrap_or_default().iter();
         let gap = gap.take(256).take_while(|b| b.is_ascii_whitespace() || **b == b'/').count();
+        // Nothing but white space and slashes up to the `>`.
+        let bare = gap < 64 && self.byte(name_end + gap) == b'>';
         self.line_end_inside(name_end, name_end + gap);
         if is(FETCHING) {
             let generic =
@@ -157,7 +162,7 @@ impl Scanner<'_> {
         if bare {
             return None;
         }
-        if name.eq_ignore_ascii_case("a") && self.anchor(name_end) {
+        if name.eq_ignore_ascii_case("a") && self.anchor(name_end, gap) {
             return Some((at, self.tag_end(name_end, None).0));
         }
         let mut acts = false;
@@ -174,10 +179,20 @@ impl Scanner<'_> {
         if !entity && !document {
             return None;
         }
-        let window = self.bytes.get(at..self.bytes.len().min(at + 4096)).unwrap_or_default();
-        let len = memchr::memchr2(b'>', b'[', window).unwrap_or(window.len());
-        let addressed = window.get(..len).is_some_and(|head| memchr::memmem::find(head, b"//").is_some());
-        (entity || addressed).then(|| (at, at + len + usize::from(window.get(len) == Some(&b'>'))))
+        // Each search goes on where the last one ended.
+        let rest = |from| self.bytes.get(from..).unwrap_or_default();
+        if self.next_declaration_end <= at {
+            let len = memchr::memchr2(b'>', b'[', rest(at));
+            self.next_declaration_end = len.map_or(self.bytes.len(), |len| at + len);
+        }
+        if self.next_slashes <= at {
+            let len = memchr::memmem::find(rest(at), b"//");
+            self.next_slashes = len.map_or(self.bytes.len(), |len| at + len);
+        }
+        let end = self.next_declaration_end.min(at + 4096).min(self.bytes.len());
+        let end = (0..4).map(|back| end - back.min(end)).find(|end| self.text.is_char_boundary(*end))?;
+        let closed = usize::from(end == self.next_declaration_end && self.byte(end) == b'>');
+        (entity || self.next_slashes < end).then_some((at, end + closed))
     }
 
     fn name_len(&self, from: usize) -> usize {
@@ -188,25 +203,16 @@ impl Scanner<'_> {
             .count()
     }
 
-    /// Nothing but white space and slashes up to the `>`.
-    fn bare(&self, from: usize) -> bool {
-        let rest = self.bytes.get(from..).unwrap_or_default();
-        let gap = rest.iter().take(64).take_while(|b| b.is_ascii_whitespace() || **b == b'/').count();
-        rest.get(gap) == Some(&b'>')
-    }
-
-    /// `<a` with anything that could be an attribute: a comparison such as `x <a && y` has none.
-    fn anchor(&self, from: usize) -> bool {
-        let rest = self.bytes.get(from..).unwrap_or_default();
-        let gap = rest.iter().take(256).take_while(|b| b.is_ascii_whitespace() || **b == b'/').count();
-        let next = rest.get(gap).copied().unwrap_or(0);
+    /// `<a` with anything that could be an attribute `gap` bytes behind it: a comparison such as `x <a && y` has none.
+    fn anchor(&self, from: usize, gap: usize) -> bool {
+        let next = self.byte(from + gap);
         gap > 0
             && (next.is_ascii_alphabetic()
                 || gap >= 256
                 || !next.is_ascii()
                 || next == 0
                 || next == b'<'
-                || next == b'"')
+                || matches!(next, b'"' | b'\''))
     }
 
     /// `<scheme:…>` with a scheme that leads somewhere and no white space inside.
@@ -222,7 +228,8 @@ impl Scanner<'_> {
             return None;
         }
         let dest = self.text.get(at + 1..at + 1 + len)?;
-        let outside = url::target(dest) == Target::Outside && !url::allowed(dest, self.policy);
+        let leads = url::target(dest) == Target::Outside || dest.strip_suffix(':').is_some_and(url::is_known);
+        let outside = leads && !url::allowed(dest, self.policy);
         let scripted = dest
             .get(..5)
             .is_some_and(|s| !s.eq_ignore_ascii_case("http:") && !s.eq_ignore_ascii_case("https"));
@@ -314,12 +321,12 @@ impl Scanner<'_> {
 
     fn attribute_acts(&self, from: usize, to: usize) -> bool {
         let Some(name) = self.text.get(from..to) else { return true };
-        if name.len() > 32 {
+        let handler = name.get(..2).is_some_and(|on| on.eq_ignore_ascii_case("on")) && name.len() > 3;
+        if name.len() > 32 && !handler {
             return false;
         }
         // In SVG and XML any prefix may be bound to the name space of links.
         let local = name.rsplit(':').next().unwrap_or(name);
-        let handler = name.get(..2).is_some_and(|on| on.eq_ignore_ascii_case("on")) && name.len() > 3;
         let known = ATTRIBUTES
             .iter()
             .any(|known| name.eq_ignore_ascii_case(known) || local.eq_ignore_ascii_case(known));
@@ -334,8 +341,12 @@ impl Scanner<'_> {
     /// Attributes that matter only with certain values: a fragment as destination, presentation without a reference.
     fn harmless_value(&self, name: &str, to: usize) -> bool {
         let rest = self.bytes.get(to..).unwrap_or_default();
-        let space = |b: &u8| b.is_ascii_whitespace() || *b == b'=';
-        let lead = rest.iter().take(64).take_while(|b| space(b)).count();
+        // One `=` with white space around it; a second one belongs to the value.
+        let space = |from: usize| {
+            rest.iter().skip(from).take(64).take_while(|b| b.is_ascii_whitespace()).count() + from
+        };
+        let equals = space(0);
+        let lead = space(equals + 1);
         // Only the quote that opens a value closes it.
         let quote = rest.get(lead).copied().filter(|b| matches!(b, b'"' | b'\''));
         let from = lead + usize::from(quote.is_some());
@@ -346,7 +357,7 @@ impl Scanner<'_> {
         };
         let end = value.iter().position(ends).unwrap_or(value.len());
         let value = value.get(..end).unwrap_or_default();
-        if lead >= 64 || end == 4096 {
+        if equals >= 64 || lead - equals > 64 || end == 4096 {
             return false;
         }
         let presentation = [
@@ -405,6 +416,7 @@ impl Scanner<'_> {
     }
 
     /// `data:type/subtype;…,payload` as a token of its own.
+    #[inline]
     pub(super) fn data_uri(&mut self, colon: usize) -> Option<Range> {
         let start = colon.checked_sub(4)?;
         if !self.bytes.get(start..colon)?.eq_ignore_ascii_case(b"data") {
@@ -416,8 +428,12 @@ impl Scanner<'_> {
             return None;
         }
         let rest = self.bytes.get(colon + 1..)?;
+        if self.next_media_end <= colon {
+            let ends = |b: &u8| *b == b',' || b.is_ascii_whitespace() || *b == b'<';
+            self.next_media_end = colon + 1 + rest.iter().position(ends).unwrap_or(rest.len());
+        }
         let window = rest.get(..rest.len().min(512)).unwrap_or_default();
-        let comma = window.iter().position(|b| *b == b',' || b.is_ascii_whitespace() || *b == b'<')?;
+        let comma = Some(self.next_media_end - colon - 1).filter(|comma| *comma < window.len())?;
         let media = window.get(..comma)?;
         let slash = media.iter().position(|b| *b == b'/');
         let typed = slash

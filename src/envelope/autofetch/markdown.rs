@@ -54,6 +54,14 @@ impl<'a> Scanner<'a> {
 
     fn inline(&mut self, start: usize, close: usize, image: bool) -> Option<Range> {
         let found = self.destination(close + 2, true);
+        let range = self.leaving(start, image, &found);
+        // The parser undoes escapes, and knows what a line end is inside the block where it stands.
+        self.unsure |= range.is_none() && self.spelled_otherwise(close + 2, found.end);
+        range
+    }
+
+    /// What goes of a link or an image that begins at `start`, if it leads outside.
+    fn leaving(&self, start: usize, image: bool, found: &Destination<'_>) -> Option<Range> {
         if image {
             let calls_a_macro = self.word_before(start) && url::target(found.dest) != Target::Outside;
             return (!calls_a_macro).then_some((start, found.closed.unwrap_or(found.end)));
@@ -90,14 +98,15 @@ impl<'a> Scanner<'a> {
             self.unsure |= self.forgot;
             return None;
         };
-        let line = memchr::memrchr(b'\n', self.bytes.get(start.saturating_sub(1024)..start)?)
-            .map_or(self.line_start.min(start), |n| start.saturating_sub(1024) + n + 1);
+        let far = start.saturating_sub(1024);
+        let head = self.bytes.get(far..start)?;
+        let line = memchr::memrchr2(b'\n', b'\r', head).map_or(far, |n| far + n + 1);
         let prefix = self.bytes.get(line..start)?;
-        let container =
-            |b: &u8| matches!(b, b' ' | b'\t' | b'>' | b'-' | b'*' | b'+' | b'.' | b')' | b'0'..=b'9');
-        if !prefix.iter().all(container) || close == start + 1 {
+        if !containers(prefix) || close == start + 1 {
             return None;
         }
+        // So long a row of containers is none that a scanner has to tell from code.
+        self.unsure |= line == far && far > 0;
         if prefix.starts_with(b"    ") || prefix.starts_with(b"\t") {
             // Code, or a definition in a list: the block it stands in says which.
             let window = self.bytes.get(close + 2..self.bytes.len().min(close + 258)).unwrap_or_default();
@@ -113,7 +122,8 @@ impl<'a> Scanner<'a> {
             return None;
         }
         match url::target(found.dest) {
-            Target::Outside if url::allowed(found.dest, self.policy) => None,
+            // An image may use the definition, and an image is fetched without a click.
+            Target::Outside if url::allowed(found.dest, self.policy) && !self.has_image() => None,
             // The note stays a note; only what a reader without footnotes takes for a destination goes.
             Target::Outside if footnote => {
                 (found.closed.is_some()).then_some((found.end - found.dest.len(), found.end))
@@ -133,7 +143,8 @@ impl<'a> Scanner<'a> {
         self.line_end_inside(from, at);
         let (dest, end) = if self.byte(at) == b'<' {
             let inner = self.bytes.get(at + 1..).unwrap_or_default();
-            let len = memchr::memchr3(b'>', b'<', b'\n', inner).unwrap_or(inner.len());
+            let len =
+                inner.iter().position(|b| matches!(b, b'>' | b'<' | b'\n' | b'\r')).unwrap_or(inner.len());
             let len = if self.spend(len) { len } else { 0 };
             let dest = self.text.get(at + 1..at + 1 + len).unwrap_or_default();
             (dest, at + 1 + len + usize::from(self.byte(at + 1 + len) == b'>'))
@@ -158,23 +169,32 @@ impl<'a> Scanner<'a> {
     }
 
     fn bare_end(&mut self, at: usize, inline: bool) -> usize {
-        let mut depth = 0usize;
+        // Where no parenthesis closes, a destination that begins further on ends at the same place.
+        let (from, to) = self.bare;
+        if (from..to).contains(&at) {
+            return to;
+        }
+        let (mut depth, mut closes) = (0usize, false);
         let mut end = at;
-        while let Some(&b) = self.bytes.get(end) {
+        let limit = self.bytes.len().min(at.saturating_add(self.budget));
+        while let Some(&b) = self.bytes.get(end).filter(|_| end < limit) {
             match b {
                 b' ' | b'\n' | b'\t' | b'\r' => break,
                 b'\\' if self.byte(end + 1).is_ascii_punctuation() => end += 1,
                 b'(' => depth += 1,
                 b')' if inline && depth == 0 => break,
-                b')' => depth = depth.saturating_sub(1),
+                b')' => {
+                    depth = depth.saturating_sub(1);
+                    closes = true;
+                }
                 _ => {}
             }
             end += 1;
-            if !self.spend(1) {
-                break;
-            }
         }
         let mut end = end.min(self.bytes.len());
+        self.budget = self.budget.saturating_sub(end.saturating_sub(at));
+        let whole = end < limit || end == self.bytes.len();
+        self.bare = if whole && inline && !closes { (at, end) } else { (0, 0) };
         while !self.text.is_char_boundary(end) {
             end += 1;
         }
@@ -196,8 +216,8 @@ impl<'a> Scanner<'a> {
     fn definition_close(&mut self, end: usize) -> Option<usize> {
         let blank_to = |from: usize| {
             let rest = self.bytes.get(from..).unwrap_or_default();
-            let gap = rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
-            matches!(rest.get(gap), None | Some(b'\n'))
+            let gap = rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+            matches!(rest.get(gap), None | Some(b'\n' | b'\r'))
         };
         if blank_to(end) {
             return Some(end);
@@ -211,8 +231,8 @@ impl<'a> Scanner<'a> {
             .count();
         let after = self.title(end + gap).filter(|_| gap > 0)?;
         let rest = self.bytes.get(after..).unwrap_or_default();
-        let tail = rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
-        matches!(rest.get(tail), None | Some(b'\n')).then_some(after)
+        let tail = rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        matches!(rest.get(tail), None | Some(b'\n' | b'\r')).then_some(after)
     }
 
     /// One past a title in `"…"`, `'…'` or `(…)`.
@@ -243,6 +263,31 @@ impl<'a> Scanner<'a> {
         if self.spend(len) { from + len } else { from }
     }
 
+    /// Is what stands in `from..to` between a bracket and the end of a destination more than plain characters?
+    fn spelled_otherwise(&mut self, from: usize, to: usize) -> bool {
+        /// A scheme, or two slashes, stand within these.
+        const WINDOW: usize = 256;
+        let window = self.bytes.get(from..to.min(from + WINDOW)).unwrap_or_default();
+        let lead = window.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        lead > 16
+            || window.iter().take(lead).any(|b| matches!(b, b'\n' | b'\r'))
+            || self.reference_before(from, from + window.len())
+    }
+
+    /// Does a `&` stand in `from..to`? Each search goes on where the last one ended.
+    fn reference_before(&mut self, from: usize, to: usize) -> bool {
+        if self.next_reference < from {
+            let len = memchr::memchr(b'&', self.bytes.get(from..).unwrap_or_default());
+            self.next_reference = len.map_or(self.bytes.len(), |len| from + len);
+        }
+        self.next_reference < to
+    }
+
+    /// Is there anything that could use a definition as an image?
+    fn has_image(&mut self) -> bool {
+        *self.image.get_or_insert_with(|| memchr::memmem::find(self.bytes, b"![").is_some())
+    }
+
     /// A backslash stands before `at` and is not escaped itself.
     fn escaped(&self, at: usize) -> bool {
         let run = self
@@ -260,5 +305,28 @@ impl<'a> Scanner<'a> {
     /// `name!` or `!!` directly before: a macro call or a negation, not an image.
     fn word_before(&self, at: usize) -> bool {
         at > 0 && matches!(self.byte(at - 1), b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'!')
+    }
+}
+
+/// Is `prefix` what containers put before the first thing of a line: quotes, lists, task boxes, footnotes, and the terms
+/// and letters of other dialects?
+fn containers(mut prefix: &[u8]) -> bool {
+    loop {
+        let plain =
+            |b: &u8| matches!(b, b' ' | b'\t' | b'>' | b'-' | b'*' | b'+' | b'.' | b')' | b':' | b'0'..=b'9');
+        let skipped = prefix.iter().take_while(|b| plain(b)).count();
+        prefix = prefix.get(skipped..).unwrap_or_default();
+        let letters = prefix.iter().take(5).take_while(|b| b.is_ascii_alphabetic()).count();
+        let step = match prefix {
+            [] => return true,
+            [b'[', b' ' | b'x' | b'X', b']', ..] => 3,
+            [b'[', b'^', ..] => match memchr::memmem::find(prefix, b"]:") {
+                Some(end) => end + 2,
+                None => return false,
+            },
+            _ if (1..5).contains(&letters) && matches!(prefix.get(letters), Some(b'.' | b')')) => letters + 1,
+            _ => return false,
+        };
+        prefix = prefix.get(step..).unwrap_or_default();
     }
 }

@@ -16,6 +16,7 @@ mod url;
 
 pub(crate) use url::entity;
 
+use crate::bits::Finder;
 use std::borrow::Cow;
 
 /// What stands where auto-fetching markup stood.
@@ -56,18 +57,16 @@ pub fn redact_autofetch_with<'a>(text: &'a str, policy: &Policy) -> (Cow<'a, str
     let mut text = delete_bypass(text);
     let mut found = 0;
     // Taking one construct out can open another that it was part of.
-    let mut unsure = true;
     for _ in 0..SCANS {
         let scanned = scan(&text, policy);
-        unsure = scanned.unsure;
         if scanned.ranges.is_empty() {
+            if !scanned.unsure {
+                return (text, found);
+            }
             break;
         }
         found += scanned.ranges.len();
         text = Cow::Owned(replace(&text, &scanned.ranges));
-    }
-    if !unsure && !confirm::worth_reading(&text) {
-        return (text, found);
     }
     let (settled, more) = confirm::settle(text, policy);
     (settled, found + more)
@@ -80,7 +79,7 @@ pub fn autofetch_lines(text: &str, policy: &Policy) -> Vec<usize> {
     let Scanned { ranges, unsure } = scan(&text, policy);
     let mut lines = lines_of(&text, &ranges);
     let rest = if ranges.is_empty() { text } else { Cow::Owned(replace(&text, &ranges)) };
-    if unsure || confirm::worth_reading(&rest) {
+    if unsure {
         lines.extend(lines_of(&rest, &confirm::fetches(&rest, policy)));
     }
     lines
@@ -100,7 +99,8 @@ fn lines_of(text: &str, ranges: &[Range]) -> Vec<usize> {
 struct Scanned {
     /// Fetching markup, in order, without overlaps.
     ranges: Vec<Range>,
-    /// Something spreads over lines in a way that depends on the block it stands in.
+    /// Something is left that a parser could read otherwise: it spreads over lines in a way that depends on the block it
+    /// stands in, or a destination is spelled with escapes.
     unsure: bool,
 }
 
@@ -126,25 +126,29 @@ struct Scanner<'a> {
     no_tag_end_from: usize,
     /// From here on there is no `</style`.
     no_style_end_from: usize,
-    line_start: usize,
     unsure: bool,
     /// Open brackets are no longer remembered.
     forgot: bool,
     /// The next `>`, as long as it is ahead.
     next_tag_end: usize,
+    /// The next `>` or `[`, and the next `//`, for declarations, likewise.
+    next_declaration_end: usize,
+    next_slashes: usize,
+    /// The next byte that ends the media type of a `data:` address, likewise.
+    next_media_end: usize,
+    /// The next `&`, likewise.
+    next_reference: usize,
+    /// Is there an image anywhere, once it was asked for?
+    image: Option<bool>,
+    /// The bare destination that was read last, when nothing in it closes a parenthesis.
+    bare: Range,
 }
 
-/// Bytes at which the scanner has to look; all others are skipped in a tight loop.
-const INTERESTING: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut i = 0;
-    let set = b"[]<@:\n\x1b\xc2";
-    while i < set.len() {
-        table[set[i] as usize] = true;
-        i += 1;
-    }
-    table
-};
+/// Bytes at which the scanner has to look.
+#[inline(always)]
+fn interesting(b: u8) -> bool {
+    (b == b'[') | (b == b']') | (b == b'<') | (b == b'@') | (b == b':') | (b == 0x1b) | (b == 0xc2)
+}
 
 impl<'a> Scanner<'a> {
     fn new(text: &'a str, policy: &'a Policy) -> Self {
@@ -157,10 +161,15 @@ impl<'a> Scanner<'a> {
             budget: text.len().saturating_mul(4).saturating_add(4096),
             no_tag_end_from: usize::MAX,
             no_style_end_from: usize::MAX,
-            line_start: 0,
             unsure: false,
             forgot: false,
             next_tag_end: 0,
+            next_declaration_end: 0,
+            next_slashes: 0,
+            next_media_end: 0,
+            next_reference: 0,
+            image: None,
+            bare: (0, 0),
         }
     }
 
@@ -169,17 +178,10 @@ impl<'a> Scanner<'a> {
     }
 
     fn run(mut self) -> Scanned {
-        let mut at = 0;
-        while let Some(&b) = self.bytes.get(at) {
-            if !INTERESTING[b as usize] {
-                at += 1;
-                continue;
-            }
-            let end = match b {
-                b'\n' => {
-                    self.line_start = at + 1;
-                    None
-                }
+        let mut marks = Finder::new(self.bytes, interesting);
+        let mut from = 0;
+        while let Some(at) = marks.next(from) {
+            let end = match self.byte(at) {
                 b'[' => {
                     self.open_bracket(at);
                     None
@@ -190,7 +192,7 @@ impl<'a> Scanner<'a> {
                 b':' => self.data_uri(at),
                 _ => self.control_string(at),
             };
-            at = match end {
+            from = match end {
                 Some((start, end)) => {
                     self.take(start, end);
                     end.max(at + 1)
@@ -204,11 +206,14 @@ impl<'a> Scanner<'a> {
     /// Notes a line end inside a construct when the next line begins as a quotation does: in a block quote the `>` is no
     /// part of the construct.
     fn line_end_inside(&mut self, from: usize, to: usize) {
-        let rest = self.bytes.get(from..).unwrap_or_default();
         let breaks =
             self.bytes.get(from..to).is_some_and(|gap| gap.iter().any(|b| matches!(b, b'\n' | b'\r')));
+        if !breaks {
+            return;
+        }
+        let rest = self.bytes.get(from..).unwrap_or_default();
         let gap = rest.iter().take(256).take_while(|b| b.is_ascii_whitespace()).count();
-        self.unsure |= breaks && (gap == 256 || rest.get(gap) == Some(&b'>'));
+        self.unsure |= gap == 256 || rest.get(gap) == Some(&b'>');
     }
 
     /// Records a range; ranges that it covers or touches from behind melt into it.
@@ -223,9 +228,6 @@ impl<'a> Scanner<'a> {
         self.found.push((start, end));
         while self.brackets.last().is_some_and(|b| b.0 >= start) {
             self.brackets.pop();
-        }
-        if let Some(newline) = memchr::memrchr(b'\n', self.bytes.get(start..end).unwrap_or_default()) {
-            self.line_start = start + newline + 1;
         }
     }
 
@@ -285,7 +287,8 @@ fn delete_bypass(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out: Option<String> = None;
     let (mut copied, mut at) = (0, 0);
-    while let Some(found) = next_candidate(bytes, at) {
+    let mut candidates = Finder::new(bytes, leads);
+    while let Some(found) = candidates.next(at) {
         let Some(c) = text.get(found..).and_then(|rest| rest.chars().next()) else { break };
         at = found + c.len_utf8();
         let selector = matches!(c as u32, 0xFE00..=0xFE0F) && {
@@ -312,28 +315,17 @@ fn delete_bypass(text: &str) -> Cow<'_, str> {
 }
 
 /// First bytes of characters that [`is_bypass`] names, and of variation selectors.
-const LEADS: [bool; 256] = {
-    let mut table = [false; 256];
-    let leads = [0u8, 0xC2, 0xCD, 0xD8, 0xE1, 0xE2, 0xE3, 0xEF, 0xF3];
-    let mut i = 0;
-    while i < leads.len() {
-        table[leads[i] as usize] = true;
-        i += 1;
-    }
-    table
-};
-
-/// The next byte from `from` on that could begin a bypass character.
-fn next_candidate(bytes: &[u8], from: usize) -> Option<usize> {
-    const STEP: usize = 32;
-    let rest = bytes.get(from..)?;
-    // All bytes of a step are looked at, so that the compiler compares them at once: NUL and everything beyond ASCII
-    // are the two ends of the range when one is taken off.
-    let clear = rest
-        .chunks_exact(STEP)
-        .take_while(|step| step.iter().fold(0u8, |any, b| any | b.wrapping_sub(1)) < 0x80)
-        .count();
-    rest.get(clear * STEP..)?.iter().position(|b| LEADS[*b as usize]).map(|n| from + clear * STEP + n)
+#[inline(always)]
+fn leads(b: u8) -> bool {
+    (b == 0)
+        | (b == 0xC2)
+        | (b == 0xCD)
+        | (b == 0xD8)
+        | (b == 0xE1)
+        | (b == 0xE2)
+        | (b == 0xE3)
+        | (b == 0xEF)
+        | (b == 0xF3)
 }
 
 pub(crate) fn is_bypass(c: char) -> bool {

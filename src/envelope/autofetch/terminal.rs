@@ -9,7 +9,14 @@ impl Scanner<'_> {
     /// A string ends at BEL, at ST, at any other escape (which a terminal takes for the end as well) or, unterminated,
     /// at the end of its line.
     pub(super) fn control_string(&mut self, at: usize) -> Option<Range> {
-        let kind = match (self.byte(at), self.byte(at + 1)) {
+        // A terminal executes a control character between the two and goes on.
+        let rest = self.bytes.get(at + 1..).unwrap_or_default();
+        let executed = |b: u8| b != 0x1b && b.is_ascii_control();
+        let between = match self.byte(at) {
+            0x1b => rest.iter().take_while(|b| executed(**b)).count(),
+            _ => 0,
+        };
+        let kind = match (self.byte(at), self.byte(at + 1 + between)) {
             (0x1b, b @ (b']' | b'P' | b'_' | b'^' | b'X')) => b,
             (0xc2, 0x9d) => b']',
             (0xc2, 0x90) => b'P',
@@ -18,7 +25,7 @@ impl Scanner<'_> {
             (0xc2, 0x98) => b'X',
             _ => return None,
         };
-        let body_at = at + 2;
+        let body_at = at + 2 + between;
         let body = self.bytes.get(body_at..).unwrap_or_default();
         let mut len = 0;
         let after = loop {
@@ -34,8 +41,9 @@ impl Scanner<'_> {
         let content = body.get(..len).unwrap_or_default();
         let acts = match kind {
             b']' => {
-                let number: Vec<u8> =
-                    content.iter().copied().take_while(u8::is_ascii_digit).take(6).collect();
+                // Control characters inside are dropped.
+                let mut seen = content.iter().copied().filter(|b| !executed(*b));
+                let number: Vec<u8> = seen.by_ref().take(6).take_while(|b| *b != b';').collect();
                 !matches!(
                     number.as_slice(),
                     b"0" | b"1" | b"2" | b"4" | b"10" | b"11" | b"12" | b"104" | b"133"

@@ -208,3 +208,94 @@ fn long_runs_of_openings_cost_a_bounded_number_of_steps() {
         assert_eq!(out(&clean), clean, "{unit}");
     }
 }
+
+#[test]
+fn an_autolink_with_nothing_but_a_scheme_goes() {
+    for text in ["<javascript:>", "](\t<javascript:>&colon;", "<MAILTO:>"] {
+        assert_eq!(redact_autofetch(text).1, 1, "{text}");
+    }
+    assert_eq!(redact_autofetch("a <std:> b").1, 0);
+}
+
+#[test]
+fn a_handler_goes_however_long_its_name_is() {
+    for text in ["<a 'x y' on![x][b]%2f=\"ly\">", "<b onabcdefghijklmnopqrstuvwxyzabcdefghijklm='x'>"] {
+        assert_ne!(redact_autofetch(text).1, 0, "{text}");
+        let clean = out(text);
+        assert_eq!(out(&clean), clean);
+    }
+}
+
+#[test]
+fn a_carriage_return_ends_a_line() {
+    let clean = out("x\r\r[b]: https://evil.example/x.png\r\r![b]\r");
+    assert!(!clean.contains("evil.example"), "{clean}");
+}
+
+#[test]
+fn a_definition_behind_any_container_goes() {
+    for prefix in ["[^1]: ", "- [ ] ", "1. [x] ", ":   ", "a. ", "iv) ", "> - [^note]: "] {
+        let clean = out(&format!("{prefix}[b]: https://evil.example/x.png\n\n![b]\n"));
+        assert!(!clean.contains("evil.example"), "{prefix:?}: {clean}");
+    }
+    // In the middle of a sentence it is none.
+    let prose = "As in [b]: https://example.org says so.";
+    assert_eq!(out(prose), prose);
+}
+
+#[test]
+fn a_second_equals_sign_opens_an_unquoted_value() {
+    for equals in ["==", "= ="] {
+        let tag = format!("<div style{equals}\"a\";background:url(https://evil.example/x)>hi</div>");
+        assert!(!out(&tag).contains("evil.example"), "{tag}");
+    }
+}
+
+#[test]
+fn control_characters_inside_a_terminal_sequence_hide_nothing() {
+    for text in [
+        "\x1b\n]8;;https://evil.example\x07click",
+        "\x1b\x7f]8;;https://evil.example\x07",
+        "\x1b\x01]8;;https://evil.example\x07",
+        "\x1b]1\x01337;File=inline=1:evil.example\x07",
+        "\x1b]0\x018;;https://evil.example\x07",
+        "\x1b]133\x017;evil.example\x07",
+    ] {
+        assert!(!out(text).contains("evil.example"), "{text:?}");
+    }
+    let title = "\x1b]0;a title\x07";
+    assert_eq!(out(title), title);
+}
+
+#[test]
+fn an_image_that_uses_an_allowed_definition_takes_the_definition_with_it() {
+    let policy = Policy { allow_hosts: vec!["docs.example.org".into()], keep_autolinks: false };
+    let image = "![a]\n\n[a]: https://docs.example.org/x?d=secret\n";
+    assert!(!redact_autofetch_with(image, &policy).0.contains("docs.example.org"));
+    let link = "[a]\n\n[a]: https://docs.example.org/x\n";
+    assert_eq!(redact_autofetch_with(link, &policy).0, link);
+}
+
+#[test]
+fn a_rule_without_a_host_allows_nothing() {
+    for rule in ["", ".", "*.", "*", "-"] {
+        let policy = Policy { allow_hosts: vec![rule.into()], keep_autolinks: false };
+        for text in ["[a](https:///evil.example/)", "[a](https://./x)", "[a](https://-/x)"] {
+            assert_eq!(redact_autofetch_with(text, &policy).1, 1, "{rule} {text}");
+        }
+    }
+}
+
+#[test]
+fn a_long_destination_and_an_escaped_one_lead_where_they_lead() {
+    for text in [
+        "[a](java&Tab;script:alert())",
+        "[a](&#104;ttp://evil.example)",
+        "[a](\\/\\/evil.example)",
+        "[a](\n//evil.example)",
+        "> [a](\n> //evil.example)",
+    ] {
+        assert_ne!(redact_autofetch(text).1, 0, "{text}");
+    }
+    assert_eq!(redact_autofetch("[b](x//y) [c](a%20b) [d](1:2)").1, 0);
+}

@@ -72,48 +72,58 @@ const LOOK: usize = 80;
 /// Reads the start of `dest` as Markdown (backslash escapes, entities) and URL parsers (percent escapes, dropped tabs
 /// and line ends, backslash as slash) do, and says where it leads. Looks at no more than a bounded number of bytes.
 pub(super) fn target(dest: &str) -> Target {
-    let mut plain = String::with_capacity(LOOK);
+    let mut scheme = [0u8; LOOK];
+    let (mut len, mut slashes) = (0, 0);
     let mut rest = dest;
-    let mut steps = 0;
-    while plain.len() < LOOK {
-        steps += 1;
-        if steps > LOOK * 4 {
-            return Target::Outside;
-        }
-        let Some((c, width)) = next_plain(rest) else { break };
+    for _ in 0..LOOK * 4 {
+        let Some((c, width)) = next_plain(rest) else { return Target::Relative };
         rest = rest.get(width..).unwrap_or_default();
         if c.is_control() || c.is_whitespace() || super::is_bypass(c) {
             continue;
         }
-        plain.push(c.to_ascii_lowercase());
-        if plain.len() == 2 && plain.bytes().all(|b| b == b'/' || b == b'\\') {
-            return Target::Outside;
-        }
-        match c {
-            ':' => {
-                let scheme = plain.strip_suffix(':').unwrap_or_default();
-                if scheme.is_empty() {
+        match c.to_ascii_lowercase() {
+            '/' | '\\' if len == 0 => {
+                slashes += 1;
+                if slashes == 2 {
                     return Target::Outside;
                 }
-                if KNOWN.contains(&scheme) {
-                    // `data: string` in a parameter list.
-                    return if rest.is_empty() { Target::Unknown } else { Target::Outside };
-                }
-                let valid = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-                    && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
-                return match (valid, next_plain(rest)) {
-                    (false, _) => Target::Relative,
-                    (true, Some((':', _)) | None) => Target::Unknown,
-                    (true, Some((c, _))) if c.is_whitespace() => Target::Unknown,
-                    (true, Some(_)) => Target::Outside,
-                };
             }
-            '/' | '\\' if plain.len() > 1 => return Target::Relative,
-            '?' | '#' => return Target::Relative,
-            _ => {}
+            // What begins with a slash has no scheme.
+            _ if slashes > 0 => return Target::Relative,
+            ':' => return schemed(scheme.get(..len).unwrap_or_default(), rest),
+            c @ ('a'..='z' | '0'..='9' | '+' | '-' | '.') if len > 0 || c.is_ascii_alphabetic() => {
+                match scheme.get_mut(len) {
+                    Some(place) => *place = c as u8,
+                    None => return Target::Relative,
+                }
+                len += 1;
+            }
+            // No scheme holds another character.
+            _ => return Target::Relative,
         }
     }
-    Target::Relative
+    Target::Outside
+}
+
+/// Is it a scheme that a renderer or an operating system acts on?
+pub(super) fn is_known(scheme: &str) -> bool {
+    KNOWN.iter().any(|known| known.eq_ignore_ascii_case(scheme))
+}
+
+/// Where a destination leads whose scheme ends before `rest`.
+fn schemed(scheme: &[u8], rest: &str) -> Target {
+    if scheme.is_empty() {
+        return Target::Outside;
+    }
+    if KNOWN.iter().any(|known| known.as_bytes() == scheme) {
+        // `data: string` in a parameter list.
+        return if rest.is_empty() { Target::Unknown } else { Target::Outside };
+    }
+    match next_plain(rest) {
+        Some((':', _)) | None => Target::Unknown,
+        Some((c, _)) if c.is_whitespace() => Target::Unknown,
+        Some(_) => Target::Outside,
+    }
 }
 
 /// The next character as a parser would see it, and how many bytes spell it.
@@ -170,6 +180,17 @@ pub(crate) fn entity(text: &str) -> Option<(char, usize)> {
         ("lowbar", '_'),
         ("hyphen", '-'),
     ];
+    const LONGEST: usize = 14;
+    const OLDEST: &[(&str, char)] = &[
+        ("lt", '<'),
+        ("LT", '<'),
+        ("gt", '>'),
+        ("GT", '>'),
+        ("amp", '&'),
+        ("AMP", '&'),
+        ("nbsp", '\u{a0}'),
+        ("shy", '\u{ad}'),
+    ];
     let body = text.strip_prefix('&')?;
     if let Some(number) = body.strip_prefix('#') {
         let (radix, digits, lead) = match number.strip_prefix(['x', 'X']) {
@@ -182,13 +203,15 @@ pub(crate) fn entity(text: &str) -> Option<(char, usize)> {
         let semicolon = usize::from(digits.as_bytes().get(len) == Some(&b';'));
         return Some((char::from_u32(value).unwrap_or('\u{fffd}'), lead + len + semicolon));
     }
-    let first = body.as_bytes().first()?;
-    let (name, c) =
-        NAMED.iter().find(|(name, _)| name.as_bytes().first() == Some(first) && body.starts_with(name))?;
-    let semicolon = body.as_bytes().get(name.len()) == Some(&b';');
-    // Only the oldest names work without their semicolon.
-    let legacy = matches!(*name, "lt" | "LT" | "gt" | "GT" | "amp" | "AMP" | "nbsp" | "shy");
-    (semicolon || legacy).then_some((*c, 1 + name.len() + usize::from(semicolon)))
+    let len = body.bytes().take(LONGEST + 1).take_while(u8::is_ascii_alphabetic).count();
+    let name = body.get(..len)?;
+    if body.as_bytes().get(len) == Some(&b';')
+        && let Some((_, c)) = NAMED.iter().find(|(known, _)| *known == name)
+    {
+        return Some((*c, len + 2));
+    }
+    // The oldest names work without their semicolon.
+    OLDEST.iter().find(|(known, _)| name.starts_with(known)).map(|(known, c)| (*c, 1 + known.len()))
 }
 
 /// May a link to `dest` stay: https, a plain host of the allowlist, no user part, no escapes before the path.
@@ -200,5 +223,9 @@ pub(super) fn allowed(dest: &str, policy: &Policy) -> bool {
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.strip_suffix(":443").unwrap_or(host);
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'.' || b == b'-';
-    host.bytes().all(plain) && !dest.contains(['\\', '\n', '\t', '<', '>', '"']) && policy.allows(host)
+    let named = host.starts_with(|c: char| c.is_ascii_alphanumeric());
+    named
+        && host.bytes().all(plain)
+        && !dest.contains(['\\', '\n', '\t', '<', '>', '"'])
+        && policy.allows(host)
 }

@@ -34,8 +34,8 @@ pub(super) fn turn_marker(body: &str, after_blank: bool) -> Option<usize> {
     (!head.ends_with(BREAK)).then_some(at)
 }
 
-/// After a `<`: `|name|>`, as chat templates write their tokens.
-pub(super) fn chat_token(text: &str) -> bool {
+/// At the `|` after a `<`: `|name|>`, as chat templates write their tokens.
+pub(super) fn chat_token(mut reader: Reader<'_>) -> bool {
     const LOOSE: &[&str] = &[
         "im_start",
         "im_end",
@@ -48,11 +48,6 @@ pub(super) fn chat_token(text: &str) -> bool {
         "end",
         "start",
     ];
-    let mut reader = Reader::new(text);
-    reader.skip_filler();
-    if reader.peek() != Some('|') {
-        return false;
-    }
     reader.next();
     let spaced = reader.skip_filler_any();
     let mut name = Name::new();

@@ -11,6 +11,7 @@ mod names;
 mod reader;
 
 use super::fold::invisible;
+use crate::bits::Finder;
 use marker::{bracket_token, chat_token, marker_word, turn_marker};
 use names::{SHARED, TAGS, bracket_possible, tag_possible};
 use reader::{Name, Reader, spelled};
@@ -22,28 +23,21 @@ const BREAK: char = '\u{200b}';
 /// markers of all styles, chat-template tokens, turn markers and headings at the start of a line. The rest is unchanged;
 /// borrowed when nothing is found. Idempotent, linear.
 pub fn neutralise(text: &str) -> Cow<'_, str> {
-    let mut pass = Pass { text, out: None, copied: 0, line_blank: true, before_blank: true };
+    let mut pass = Pass { text, out: None, copied: 0, before_blank: true };
     let bytes = text.as_bytes();
-    let mut at = 0;
+    let mut openings = Finder::new(bytes, opening);
+    let (mut from, mut line) = (0, 0);
     pass.line_start(0);
-    while let Some(&b) = bytes.get(at) {
-        if !OPENING[b as usize] {
-            if b == b' ' || b == b'\t' || b == b'\r' {
-            } else {
-                pass.line_blank = false;
-            }
-            at += 1;
-            continue;
+    while let Some(at) = openings.next(from) {
+        if bytes.get(at) == Some(&b'\n') {
+            let blank = |b: &u8| matches!(b, b' ' | b'\t' | b'\r');
+            pass.before_blank = bytes.get(line..at).is_some_and(|line| line.iter().all(blank));
+            line = at + 1;
+            pass.line_start(line);
+            from = line;
+        } else {
+            from = pass.opening(at);
         }
-        if b == b'\n' {
-            pass.before_blank = pass.line_blank;
-            pass.line_blank = true;
-            pass.line_start(at + 1);
-            at += 1;
-            continue;
-        }
-        pass.line_blank = false;
-        at = pass.opening(at);
     }
     match pass.out {
         None => Cow::Borrowed(text),
@@ -54,28 +48,23 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
     }
 }
 
-const OPENING: [bool; 256] = {
-    let mut table = [false; 256];
-    let set = b"\n<[&\\%BE";
-    let mut i = 0;
-    while i < set.len() {
-        table[set[i] as usize] = true;
-        i += 1;
-    }
-    let mut high = 0xC2;
-    while high < 0xF5 {
-        table[high] = true;
-        high += 1;
-    }
-    table
-};
+#[inline(always)]
+fn opening(b: u8) -> bool {
+    (b == b'\n')
+        | (b == b'<')
+        | (b == b'[')
+        | (b == b'&')
+        | (b == b'\\')
+        | (b == b'%')
+        | (b == b'B')
+        | (b == b'E')
+        | (b >= 0xC2)
+}
 
 struct Pass<'a> {
     text: &'a str,
     out: Option<String>,
     copied: usize,
-    /// The line so far holds nothing but blanks.
-    line_blank: bool,
     /// The line before holds nothing but blanks, or there is none.
     before_blank: bool,
 }
@@ -98,8 +87,10 @@ impl<'a> Pass<'a> {
         let bytes = self.text.as_bytes();
         let after = bytes.get(at + 1..).unwrap_or_default();
         let settled = match bytes.get(at) {
-            Some(b'<') => !tag_possible(after),
-            Some(b'[') => !bracket_possible(after),
+            Some(b'<') => !could_name(after.first()) || !tag_possible(after),
+            Some(b'[') => !could_name(after.first()) || !bracket_possible(after),
+            // Of an escape the second character tells.
+            Some(b'\\' | b'%') => after.first().is_some_and(|b| b.is_ascii() && !escape(*b)),
             Some(b'B') => after.first().is_some_and(|b| b.is_ascii_alphanumeric() && *b != b'E'),
             Some(b'E') => after.first().is_some_and(|b| b.is_ascii_alphanumeric() && *b != b'N'),
             _ => false,
@@ -116,10 +107,19 @@ impl<'a> Pass<'a> {
         }
         let could_name = could_name(self.text.as_bytes().get(next));
         match c {
-            '<' if could_name && self.tag(at, next)
-                || c == '<' && could_name && chat_token(self.rest(next)) =>
-            {
-                self.insert(next, BREAK)
+            '<' if could_name => {
+                let mut reader = Reader::new(self.rest(next));
+                let closing = reader.skip_filler();
+                let boundary = match reader.peek() {
+                    Some('|') => chat_token(reader),
+                    Some(c) if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':') => {
+                        self.tag(at, next, closing, reader)
+                    }
+                    _ => false,
+                };
+                if boundary {
+                    self.insert(next, BREAK);
+                }
             }
             '[' if could_name => {
                 if let Some(close) = bracket_token(self.rest(next), self.word_before(at)) {
@@ -142,10 +142,8 @@ impl<'a> Pass<'a> {
         head.chars().rev().find(|c| !invisible(*c)).is_some_and(|c| c.is_alphanumeric() || c == '_')
     }
 
-    /// Does a boundary's tag start here? `open` is the `<`, `from` is what follows it.
-    fn tag(&self, open: usize, from: usize) -> bool {
-        let mut reader = Reader::new(self.rest(from));
-        let closing = reader.skip_filler();
+    /// Does a boundary's tag start here? `open` is the `<`, `from` is what follows it, `reader` stands at the name.
+    fn tag(&self, open: usize, from: usize, closing: bool, mut reader: Reader<'_>) -> bool {
         let mut name = Name::new();
         while let Some(c) = reader.peek() {
             let c = c.to_ascii_lowercase();
@@ -226,6 +224,11 @@ impl<'a> Pass<'a> {
             }
         }
     }
+}
+
+/// Does the character after a backslash or a percent sign spell a bracket with it?
+fn escape(b: u8) -> bool {
+    matches!(b | 0x20, b'u' | b'x') || matches!(b, b'7' | b'0' | b'3')
 }
 
 /// Can a name, a slash or a bar stand at this byte? Most openings in code are settled here.

@@ -116,13 +116,25 @@ const BRACKET_INDEX: Index = Index::of(BRACKETS);
 /// Could a boundary's name stand at the start of `text`? False only where a plain spelling says no: a name of letters that
 /// is none of them, with something plain behind it. Most openings in code and pages are settled here.
 pub(super) fn tag_possible(text: &[u8]) -> bool {
-    let Some(name) = plain_name(text) else { return true };
+    let Some(name) = plain_name(text) else { return prefixed_possible(text) };
     let starts = |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|n| n.eq_ignore_ascii_case(prefix));
     starts(b"untrusted")
         || starts(b"antml")
         || name.ends_with(b"_")
         || name.ends_with(b"-")
         || (TAG_INDEX.may_hold(name) && holds(TAGS, name))
+}
+
+/// [`tag_possible`] for a name that is not plain: `<std::` and `<http:` name nothing after the colon.
+fn prefixed_possible(text: &[u8]) -> bool {
+    if !text.first().is_some_and(u8::is_ascii_alphabetic) {
+        return true;
+    }
+    let len = text.iter().take(64).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let starts = |prefix: &[u8]| text.get(..prefix.len()).is_some_and(|n| n.eq_ignore_ascii_case(prefix));
+    let after = text.get(len + 1).filter(|_| text.get(len) == Some(&b':'));
+    let nothing = after.is_some_and(|b| matches!(b, b'<' | b'>' | b'"' | b'(' | b')' | b'=' | b'.'));
+    !nothing || starts(b"untrusted") || starts(b"antml")
 }
 
 fn holds(names: &[&str], name: &[u8]) -> bool {

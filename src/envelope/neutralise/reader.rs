@@ -49,13 +49,17 @@ pub(super) fn spelled(text: &str) -> Option<(char, usize)> {
     let c = text.chars().next()?;
     match c {
         '&' => entity(text).map(|(c, width)| (fold(c), width)),
-        '\\' | '%' if matches!(text.as_bytes().get(1), Some(b'u' | b'x' | b'7' | b'0' | b'3')) => {
-            ["\\u003c", "\\x3c", "%3c", "\\u{3c}", "\\74", "\\074"]
-                .iter()
-                .find(|spelling| text.get(..spelling.len()).is_some_and(|s| s.eq_ignore_ascii_case(spelling)))
-                .map(|spelling| ('<', spelling.len()))
+        '\\' | '%' => {
+            let width = match text.as_bytes() {
+                [b'%', b'3', b'c' | b'C', ..] => 3,
+                [b'\\', b'7', b'4', ..] => 3,
+                [b'\\', b'x' | b'X', b'3', b'c' | b'C', ..] | [b'\\', b'0', b'7', b'4', ..] => 4,
+                [b'\\', b'u' | b'U', b'0', b'0', b'3', b'c' | b'C', ..] => 6,
+                [b'\\', b'u' | b'U', b'{', b'3', b'c' | b'C', b'}', ..] => 6,
+                _ => return None,
+            };
+            Some(('<', width))
         }
-        '\\' | '%' => None,
         c => Some((fold(c), c.len_utf8())),
     }
 }
@@ -80,6 +84,11 @@ impl<'a> Reader<'a> {
     pub(super) fn peek(&mut self) -> Option<char> {
         if let Some(b) = self.text.as_bytes().get(self.at).filter(|b| plain(**b)) {
             return Some(char::from(*b));
+        }
+        // A reference to a character in plain sight.
+        if self.text.as_bytes().get(self.at).is_some_and(|b| matches!(b, b'&' | b'\\' | b'%')) {
+            let rest = self.text.get(self.at..)?;
+            return spelled(rest).map(|s| s.0).or_else(|| rest.chars().next());
         }
         let mut ahead = self.at;
         for c in self.text.get(self.at..)?.chars() {

@@ -84,8 +84,9 @@ fn walk(text: &str, depth: usize, known: Option<&Known>, hits: &mut Vec<EncodedH
 
 /// The secrets of a view that are no accident of its decoding.
 fn secrets_in(view: &View) -> Vec<EncodedHit> {
-    // Written so that a reader sees it: names count too.
-    let names = matches!(view.encoding, "escaped" | "look-alikes");
+    // What a decoder makes of ordinary text has no names beside values. What is glued or taken apart may: there it is
+    // code that stands around.
+    let names = !matches!(view.encoding, "reversed" | "separated");
     let scan = secrets::scan(&view.text, names, view.encoding != "reversed");
     let mut found = hidden(&view.text, &scan, false);
     let plain = scan.hits.iter().filter(|h| view.encoding != "reversed" || !h.kind.starts_with("url-"));
@@ -117,7 +118,10 @@ fn hidden(text: &str, scan: &Scan, top: bool) -> Vec<EncodedHit> {
 fn random(token: &str) -> bool {
     let count = |is: fn(&u8) -> bool| token.as_bytes().iter().filter(|b| is(b)).count();
     let digits = count(u8::is_ascii_digit);
-    token.len() >= 20 && digits >= 4 && digits * 8 >= token.len() && count(u8::is_ascii_alphabetic) >= 6
+    let (upper, lower) = (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase));
+    token.len() >= 20
+        && upper + lower >= 6
+        && ((digits >= 4 && digits * 8 >= token.len()) || (digits >= 1 && upper >= 4 && lower >= 4))
 }
 
 /// In order, without overlaps.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::gate::secrets::rot13;
 use base64::Engine as _;
 use std::io::Write as _;
 
@@ -193,6 +194,49 @@ fn offsets_are_inside_the_text_and_on_character_boundaries() {
         for text in [form.clone(), format!("é{form}é"), format!("日\u{200b}{form}\u{200b}本")] {
             for hit in find(&text) {
                 assert!(text.get(hit.start..hit.end).is_some_and(|s| !s.is_empty()), "{text} {hit:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_that_only_its_name_marks_is_found_behind_what_decodes() {
+    let line = "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYzQ8LmT5vWk2P";
+    assert!(find(line).is_empty(), "as it stands it is the plain search's");
+    for (encoding, form) in forms(line) {
+        if !matches!(encoding, "base64" | "base32" | "hex" | "decimal" | "octal" | "binary" | "escaped") {
+            continue;
+        }
+        // Forms that replace a part of a token leave this line as it is.
+        if form != line {
+            assert!(!find(&format!("x {form} y")).is_empty(), "{encoding} {form}");
+        }
+    }
+}
+
+#[test]
+fn a_token_with_few_digits_is_found_in_every_reading() {
+    let token = "ghp_kQzWvXbTnMhRgJfDsLpYcNqZwVxBtKmHrG1j";
+    let rot13: String = token.bytes().map(|b| char::from(rot13(b))).collect();
+    let split = format!("{} {}", &token[..20], &token[20..]);
+    for text in [rot13, split, token.chars().rev().collect()] {
+        assert_eq!(find(&format!("see {text} ;")).len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn what_could_decode_is_told_from_what_could_not_at_every_alignment() {
+    let token = token();
+    for lead in 0..9usize {
+        let bytes = [&vec![0xff; lead][..], token.as_bytes(), &[0xfe; 7]].concat();
+        let base64 = base64::engine::general_purpose::STANDARD.encode(&bytes);
+        let hex: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+        for form in [base64, hex, base32(&bytes)] {
+            let backwards: String = form.chars().rev().collect();
+            for text in [form, backwards] {
+                for glued in ["", "x", "ab", "abc"] {
+                    assert!(!find(&format!("{glued}{text}")).is_empty(), "{lead} {glued}{text}");
+                }
             }
         }
     }

@@ -1,11 +1,13 @@
 //! A patch that an agent wrote, before a person or a pipeline applies it.
 
+mod calls;
 mod lists;
 mod path;
 
 use super::{Finding, MAX_FINDINGS};
 pub use crate::severity::Severity;
-use lists::{CI, DEPENDENCIES, EXEC, HOOKS, LOCKS, NETWORK};
+use calls::{EXEC, NETWORK};
+use lists::{CI, DEPENDENCIES, HOOKS, LOCKS};
 use std::path::PathBuf;
 
 /// The severity of a finding's kind. Secrets and fetching markup are critical and high; what is not known is high.
@@ -240,7 +242,12 @@ impl Check<'_> {
         let plain = path::plain(path);
         let name = plain.rsplit('/').next().unwrap_or(&plain).to_string();
         let part = |part: &str| matches!(part, "test" | "tests" | "spec" | "specs" | "testing" | "__tests__");
-        self.test = plain.split(['/', '.', '_', '-']).any(part) || plain.contains("__tests__");
+        self.test = plain.split(['/', '.', '_', '-']).any(part)
+            || ["__tests__", "__snapshots__", "e2e/", "cypress/", "unittests/"]
+                .iter()
+                .any(|t| plain.contains(t))
+            || plain.ends_with(".feature")
+            || test_class(path.rsplit('/').next().unwrap_or(path));
         let climbs = plain.split('/').any(|part| part == "..");
         let drive = path.as_bytes().get(1) == Some(&b':')
             && path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
@@ -277,8 +284,11 @@ impl Check<'_> {
             self.add(0, "patch:lock");
         } else if DEPENDENCIES.iter().any(|d| match d.strip_suffix('/') {
             Some(directory) => plain.split('/').any(|part| part == directory),
+            // `build` and `workspace` stand by themselves.
+            None if matches!(*d, "build" | "workspace") => name == *d,
             None => name.starts_with(d),
-        }) {
+        }) || lists::DEPENDENCY_ENDINGS.iter().any(|end| name.ends_with(end))
+        {
             self.add(0, "patch:dependency");
         }
     }
@@ -309,17 +319,28 @@ impl Check<'_> {
         if EXEC.iter().any(|call| lower.contains(call)) {
             self.add(line, "patch:exec-call");
         }
-        if lists::SWITCHED_OFF.iter().any(|s| lower.contains(s)) {
+        if calls::SWITCHED_OFF.iter().any(|s| lower.contains(s)) {
             self.add(line, "patch:removed-check");
         }
     }
 
     fn removed(&mut self, line: usize, content: &str) {
         let lower = content.to_lowercase();
-        if lists::CHECKS.iter().any(|s| lower.contains(s)) {
+        if calls::CHECKS.iter().any(|s| lower.contains(s)) {
             self.add(line, "patch:removed-check");
         }
     }
+}
+
+/// `FooTest.java`, `FooSpec.scala`, `TestFoo.py`: the word begins with a capital, and none of its letters go on.
+fn test_class(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name);
+    ["Test", "Tests", "Spec", "Specs"].iter().any(|word| {
+        stem.ends_with(word)
+            || stem
+                .strip_prefix(word)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
+    })
 }
 
 /// Lines of the old side, start and lines of the new side of `@@ -a,b +c,d @@`.
@@ -349,7 +370,8 @@ fn hides_a_patch(line: &str) -> bool {
     if inner.len() < line.len() && inner.starts_with("@@ -") && hunk(inner).is_some() {
         return true;
     }
-    if line.starts_with("***************") || command(inner) {
+    // GNU patch takes eight stars for the head of a context diff's hunk.
+    if line.starts_with("********") || command(inner) {
         return true;
     }
     let Some((name, value)) = line.split_once(':') else { return false };
@@ -366,10 +388,13 @@ fn hides_a_patch(line: &str) -> bool {
 
 /// `3,4c5`, as normal diffs and ed scripts have.
 fn command(line: &str) -> bool {
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let range = |text: &str| text.split(',').count() <= 2 && text.split(',').all(number);
-    let Some(at) = line.find(['a', 'c', 'd']).filter(|at| *at < 40 && line.len() < 80) else { return false };
-    let (old, new) = (line.get(..at).unwrap_or_default(), line.get(at + 1..).unwrap_or_default().trim_end());
+    // An applier reads any number of digits, and commas as it likes.
+    let range = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_digit())
+            && text.bytes().all(|b| b.is_ascii_digit() || b == b',')
+    };
+    let Some((old, new)) = line.split_once(['a', 'c', 'd', 'i', 's']) else { return false };
+    let new = new.trim_end();
     range(old) && (new.is_empty() || range(new))
 }
 

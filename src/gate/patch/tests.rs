@@ -287,3 +287,84 @@ fn a_flood_of_findings_is_bounded_and_says_so() {
     assert_eq!(found.len(), crate::gate::MAX_FINDINGS + 1);
     assert_eq!(found.last().map(|f| f.kind.as_str()), Some("too-many-findings"));
 }
+
+#[test]
+fn other_forms_of_diff_are_no_way_around() {
+    let good = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1,1 +1,1 @@\n-a\n+b\n";
+    for (name, more) in [
+        (
+            "a context diff with eight stars",
+            "*** a/.github/x.yml\n--- b/x\n********\n*** 1,3 ****\n".to_string(),
+        ),
+        ("an ed script with zeros", format!("Index: a/src/x.py\n{}2c\nx\n.\n", "0".repeat(60))),
+        ("an ed script with commas", "2,,2c\nx\n.\n".to_string()),
+        ("an ed script with three numbers", "1,2,3c\nx\n.\n".to_string()),
+        ("a normal diff with blanks", format!("2c2{}\n< a\n---\n> b\n", " ".repeat(90))),
+    ] {
+        assert!(!kinds(&format!("{good}{more}"), &[]).is_empty(), "{name}");
+    }
+    assert_eq!(kinds(good, &[]), Vec::<String>::new());
+}
+
+#[test]
+fn files_that_agents_editors_and_builders_read_are_named() {
+    for (path, kind) in [
+        (".claude.json", "patch:hook"),
+        ("CLAUDE.local.md", "patch:hook"),
+        (".kiro/hooks/a.json", "patch:hook"),
+        ("hooks/pre-commit", "patch:hook"),
+        (".forgejo/workflows/x.yml", "patch:ci"),
+        ("action.yml", "patch:ci"),
+        ("src/App.csproj", "patch:dependency"),
+        ("BUILD", "patch:dependency"),
+        ("dev.Dockerfile", "patch:dependency"),
+        ("go.work.sum", "patch:lock"),
+    ] {
+        assert!(kinds(&adding(path, "x"), &[]).iter().any(|k| k.ends_with(kind)), "{path}");
+    }
+    for path in ["src/hooks/useThing.ts", "src/build_info.c", "src/workspaces.rs", "src/latest.java"] {
+        assert_eq!(kinds(&adding(path, "x"), &[]), Vec::<String>::new(), "{path}");
+    }
+}
+
+#[test]
+fn a_deleted_test_class_is_a_deleted_test() {
+    for path in [
+        "src/FooTest.java",
+        "FooTests.cs",
+        "src/FooSpec.scala",
+        "TestFoo.py",
+        "e2e/login.js",
+        "f/login.feature",
+    ] {
+        let patch = format!("diff --git a/{path} b/{path}\ndeleted file mode 100644\n");
+        assert!(kinds(&patch, &[]).iter().any(|k| k.ends_with("patch:deleted-test")), "{path}");
+    }
+    let other = "diff --git a/src/Latest.java b/src/Latest.java\ndeleted file mode 100644\n";
+    assert!(!kinds(other, &[]).iter().any(|k| k.ends_with("patch:deleted-test")));
+}
+
+#[test]
+fn calls_that_run_or_connect_are_named_in_each_language_and_ordinary_code_is_not() {
+    for (line, kind) in [
+        ("execSync(cmd)", "exec-call"),
+        ("subprocess.check_output(cmd)", "exec-call"),
+        ("Process.Start(cmd)", "exec-call"),
+        ("torch.load(path)", "exec-call"),
+        ("python3 -c 'x'", "exec-call"),
+        ("http.Post(u)", "network-call"),
+        ("httpx.get(u)", "network-call"),
+        ("git clone git@h:x", "network-call"),
+    ] {
+        assert!(kinds(&adding("a.x", line), &[]).iter().any(|k| k.ends_with(kind)), "{line}");
+    }
+    for line in [
+        "func add(a int) int {",
+        "let v: Vec<(u8, u8)> = vec![];",
+        "self.forgot(x)",
+        "button.disconnect(x)",
+        "sync with it",
+    ] {
+        assert_eq!(kinds(&adding("a.x", line), &[]), Vec::<String>::new(), "{line}");
+    }
+}

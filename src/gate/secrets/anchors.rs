@@ -56,6 +56,7 @@ const BITS: u32 = 17;
 const SLOTS: usize = 1 << 13;
 const END: u32 = u32::MAX;
 
+#[inline(always)]
 const fn hash(bytes: u32) -> usize {
     (bytes.wrapping_mul(0x9E37_79B1) >> (32 - BITS)) as usize
 }

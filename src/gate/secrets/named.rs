@@ -337,7 +337,17 @@ static PLACEHOLDERS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 /// Stands for a secret in documentation.
 fn placeholder(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'$' | b'%' | b'@' | b'&' | b'*' | b'<' | b'{' | b'#'))
-        || PLACEHOLDERS.as_ref().is_none_or(|words| words.is_match(value))
+        || PLACEHOLDERS.as_ref().is_none_or(|words| {
+            // A generator writes short words by accident: these count only as words of their own.
+            let letter =
+                |at: Option<usize>| at.and_then(|at| value.get(at)).is_some_and(u8::is_ascii_alphanumeric);
+            words.find_overlapping_iter(value).any(|m| {
+                let long = m.end() - m.start() >= 6;
+                let word =
+                    value.get(m.start()..m.end()).is_some_and(|w| w.iter().all(u8::is_ascii_alphabetic));
+                long || !word || !letter(m.start().checked_sub(1)) && !letter(Some(m.end()))
+            })
+        })
 }
 
 /// Bits per character, by frequency.

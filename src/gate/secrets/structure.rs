@@ -48,7 +48,8 @@ pub(super) const SHAPES: &[Shape] = &[
     shape(
         "private-key",
         &["PRIVATE KEY-----"],
-        r"-----BEGIN (?:(?:RSA|EC|DSA|OPENSSH|ENCRYPTED|ANY|SSH2 ENCRYPTED) )?PRIVATE KEY-----(?:[^-]*(?:-----END [A-Z0-9 ]*PRIVATE KEY-----)?)",
+        // Up to its end line, which in a diff or a list has signs in front; of a key that is cut off, up to the next dash.
+        r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY-----(?:(?:[^-]|-{1,4}[^-])*-{5,8}END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY-----|[^-]*)",
     ),
     shape(
         "pgp-private-key",

@@ -231,3 +231,31 @@ fn what_is_redacted_is_not_found_again() {
     let clean = redact(&text);
     assert_eq!(find(&clean), [], "{clean}");
 }
+
+#[test]
+fn a_private_key_is_found_with_headers_in_a_diff_and_in_a_list() {
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+    for (label, before, headers) in [
+        ("RSA ", "", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF\n\n"),
+        ("ED25519 ", "", ""),
+        ("", "-", ""),
+        ("", "- ", ""),
+        ("OPENSSH ", "> ", ""),
+    ] {
+        let lines =
+            format!("-----BEGIN {label}PRIVATE KEY-----\n{headers}{body}\n-----END {label}PRIVATE KEY-----");
+        let text: String = lines.lines().map(|line| format!("{before}{line}\n")).collect();
+        let hits = find(&text);
+        assert_eq!(hits.len(), 1, "{text}");
+        assert!(!redact(&text).contains("MIIE"), "{}", redact(&text));
+    }
+}
+
+#[test]
+fn a_short_word_inside_a_value_makes_no_placeholder_of_it() {
+    assert_eq!(find("api_key=kd83nullHd73hS8d2Kd93").len(), 1);
+    assert_eq!(find("password=kFoo8Hx2LmQpZ9").len(), 1);
+    assert!(find("password=test-1234").is_empty());
+    assert!(find("password=foo.1234x").is_empty());
+    assert!(find("api_key=example8d73hS8d2Kd93").is_empty());
+}

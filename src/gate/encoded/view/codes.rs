@@ -1,19 +1,21 @@
 //! Lists of character codes: hexadecimal (`67 68`, `0x67, 0x68`, `\x67`), decimal, octal and binary.
 
 use super::{MIN_LIST, View, number};
+use crate::bits::Class;
 
 /// Longest code, as in `01100111`.
 const WORD: usize = 8;
 /// Most bytes between two codes.
 const GAP: usize = 6;
 
-/// Where codes could stand: [`MIN_LIST`] short words or more, close to each other, each with a digit in it, as every code
-/// of an ASCII character has.
+/// Where codes could stand: [`MIN_LIST`] words or more that could be codes, read forwards or backwards, close to each
+/// other.
 pub(super) fn chains(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut out = Vec::new();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    let digits = Class::of(bytes, |b| b.is_ascii_digit());
     let mut settled = 0;
-    while let Some(digit) = next_digit(bytes, settled) {
+    while let Some(digit) = digits.next(settled) {
         let mut at = digit;
         while at > settled && byte(at - 1).is_ascii_alphanumeric() {
             at -= 1;
@@ -22,8 +24,7 @@ pub(super) fn chains(bytes: &[u8]) -> Vec<(usize, usize)> {
         loop {
             let word = bytes.get(at..).unwrap_or_default();
             let len = word.iter().take_while(|b| b.is_ascii_alphanumeric()).count();
-            let code = len <= WORD && word.iter().take(len).any(u8::is_ascii_digit);
-            if !code {
+            if !word.get(..len).is_some_and(could_be_code) {
                 at += len;
                 break;
             }
@@ -44,16 +45,15 @@ pub(super) fn chains(bytes: &[u8]) -> Vec<(usize, usize)> {
     out
 }
 
-/// The next decimal digit from `from` on.
-fn next_digit(bytes: &[u8], from: usize) -> Option<usize> {
-    const STEP: usize = 32;
-    let rest = bytes.get(from..)?;
-    // All bytes of a step are looked at, so that the compiler compares them at once.
-    let clear = rest
-        .chunks_exact(STEP)
-        .take_while(|step| step.iter().fold(0u8, |any, b| any | u8::from(b.wrapping_sub(b'0') < 10)) == 0);
-    let at = clear.count() * STEP;
-    rest.get(at..)?.iter().position(u8::is_ascii_digit).map(|n| from + at + n)
+/// Could the word be a code of an ASCII character? Each has a digit; a long one has zeros or a prefix at one end.
+fn could_be_code(word: &[u8]) -> bool {
+    let ends = |b: &[u8]| b.iter().any(|b| word.first() == Some(b) || word.last() == Some(b));
+    word.iter().any(u8::is_ascii_digit)
+        && match word.len() {
+            ..=3 => true,
+            4..=6 => ends(b"0u"),
+            _ => word.len() <= WORD && word.iter().all(|b| matches!(b, b'0' | b'1')),
+        }
 }
 
 pub(super) fn lists(text: &str, chains: &[(usize, usize)], views: &mut Vec<View>) {

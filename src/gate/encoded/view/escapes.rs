@@ -3,25 +3,19 @@
 use super::{Reach, View, number};
 
 /// The text with URL escapes, string escapes and character references read.
-pub(super) fn escapes(text: &str, views: &mut Vec<View>) {
+///
+/// `marks` are the places of `%`, `\` and `&`.
+pub(super) fn escapes(text: &str, marks: &[usize], views: &mut Vec<View>) {
     let mut view = View { nested: true, exact: true, ..View::new("escaped") };
-    let mut at = 0;
     let mut copied = 0;
     let mut any = 0;
-    while let Some(found) = memchr::memchr3(b'%', b'\\', b'&', text.as_bytes().get(at..).unwrap_or_default())
-    {
-        let here = at + found;
-        let rest = text.get(here..).unwrap_or_default();
-        match unescape(rest) {
-            Some((c, width)) => {
-                view.copied(text, copied, here);
-                view.piece(c.encode_utf8(&mut [0; 4]), here, here + width);
-                any += 1;
-                at = here + width;
-                copied = at;
-            }
-            None => at = here + 1,
-        }
+    for &here in marks {
+        let inside = here < copied;
+        let Some((c, width)) = text.get(here..).filter(|_| !inside).and_then(unescape) else { continue };
+        view.copied(text, copied, here);
+        view.piece(c.encode_utf8(&mut [0; 4]), here, here + width);
+        any += 1;
+        copied = here + width;
     }
     if any > 0 {
         view.copied(text, copied, text.len());

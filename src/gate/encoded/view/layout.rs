@@ -1,6 +1,7 @@
 //! Text that is taken apart, or written with characters that only look like its own.
 
 use super::{MIN_LIST, Reach, View};
+use crate::bits::Class;
 
 /// Most bytes between two characters.
 const GAP: usize = 6;
@@ -9,48 +10,22 @@ const GAP: usize = 6;
 pub(super) fn spaced(text: &str, views: &mut Vec<View>) {
     let bytes = text.as_bytes();
     let mut view = View::new("separated");
+    let letters = Class::of(bytes, |b| b.is_ascii_alphanumeric());
+    // In a list no two letters or digits stand side by side.
+    let sparse = letters.pairs().others().runs((MIN_LIST - 1) * 2);
     let mut done = 0;
-    for (from, to) in sparse(bytes) {
-        let mut at = from.max(done);
-        while at < to {
-            match list(bytes, at) {
-                Some((gap, count)) if count >= MIN_LIST => {
-                    let end = at + (count - 1) * (gap + 1) + 1;
-                    let list: Vec<u8> =
-                        (at..end).step_by(gap + 1).filter_map(|i| bytes.get(i).copied()).collect();
-                    view.gap();
-                    view.piece(&String::from_utf8_lossy(&list), at, end);
-                    at = end;
-                }
-                _ => at += 1,
-            }
+    for at in letters.and(&sparse).iter() {
+        if at < done {
+            continue;
         }
-        done = at;
+        let Some((gap, count)) = list(bytes, at).filter(|(_, count)| *count >= MIN_LIST) else { continue };
+        let end = at + (count - 1) * (gap + 1) + 1;
+        let list: Vec<u8> = (at..end).step_by(gap + 1).filter_map(|i| bytes.get(i).copied()).collect();
+        view.gap();
+        view.piece(&String::from_utf8_lossy(&list), at, end);
+        done = end;
     }
     views.push(view);
-}
-
-/// Where lists could begin: in a list no two letters or digits stand side by side, so that of bytes seven apart three in
-/// a row begin no such pair.
-fn sparse(bytes: &[u8]) -> Vec<(usize, usize)> {
-    const STEP: usize = 7;
-    let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
-    let mut out = Vec::new();
-    let mut row = 0;
-    for at in (0..bytes.len()).step_by(STEP) {
-        if letter(at) && letter(at + 1) {
-            if row >= 3 {
-                out.push((at.saturating_sub((row + 1) * STEP), at));
-            }
-            row = 0;
-        } else {
-            row += 1;
-        }
-    }
-    if row >= 3 {
-        out.push((bytes.len().saturating_sub((row + 2) * STEP), bytes.len()));
-    }
-    out
 }
 
 /// How many characters a list has that begins at `at`, and the bytes between each two.
@@ -80,9 +55,12 @@ fn list(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 pub(super) fn glued(text: &str, views: &mut Vec<View>) {
     let mut view = View { exact: true, reach: Reach::Word, ..View::new("separated") };
     let bytes = text.as_bytes();
-    let (mut at, mut copied) = (0, 0);
-    while let Some(found) = memchr::memchr3(b'"', b'\'', b'`', bytes.get(at..).unwrap_or_default()) {
-        let quote = at + found;
+    let mut copied = 0;
+    let quotes = Class::of(bytes, |b| (b == b'"') | (b == b'\'') | (b == b'`'));
+    for quote in quotes.iter() {
+        if quote < copied {
+            continue;
+        }
         let between = bytes.get(quote + 1..).unwrap_or_default();
         let glue =
             |b: &u8| b.is_ascii_whitespace() || matches!(b, b'+' | b'.' | b'\\' | b',' | b'&' | b'~' | b'|');
@@ -90,9 +68,6 @@ pub(super) fn glued(text: &str, views: &mut Vec<View>) {
         if between.get(len).is_some_and(|b| matches!(b, b'"' | b'\'' | b'`')) {
             view.copied(text, copied, quote);
             copied = quote + len + 2;
-            at = copied;
-        } else {
-            at = quote + 1;
         }
     }
     if copied > 0 {
@@ -106,10 +81,15 @@ pub(super) fn folded(text: &str, views: &mut Vec<View>) {
     use crate::envelope::{fold, invisible};
     let bytes = text.as_bytes();
     let mut view = View { exact: true, ..View::new("look-alikes") };
-    let (mut start, mut at) = (0, 0);
-    while let Some(found) = next_special(bytes, at) {
-        let Some(c) = text.get(found..).and_then(|rest| rest.chars().next()) else { break };
-        at = found + c.len_utf8();
+    let mut start = 0;
+    // What begins a character outside ASCII that passes for another or is not seen, or is a control character.
+    let special = |b: u8| (b < b'\t') | ((b > b'\r') & (b < b' ')) | (b == 0x7f) | (b >= 0xC2);
+    for found in Class::of(bytes, special).iter() {
+        if matches!(bytes.get(found), Some(0xE4..=0xE9 | 0xEB..=0xED)) {
+            continue; // Han and Hangul: themselves
+        }
+        let Some(c) = text.get(found..).and_then(|rest| rest.chars().next()) else { continue };
+        let at = found + c.len_utf8();
         let seen = fold(c);
         // A character that passes for none of a token's, or stands by itself, is text like any other.
         let token = |b: Option<&u8>| {
@@ -135,15 +115,4 @@ pub(super) fn folded(text: &str, views: &mut Vec<View>) {
         view.copied(text, start, text.len());
         views.push(view);
     }
-}
-
-/// The next byte that begins a character outside ASCII, or is a control character that nothing shows.
-fn next_special(bytes: &[u8], from: usize) -> Option<usize> {
-    const STEP: usize = 32;
-    let special = |b: u8| !matches!(b, b' '..=b'~' | b'\t'..=b'\r');
-    let rest = bytes.get(from..)?;
-    let clear =
-        rest.chunks_exact(STEP).take_while(|step| !step.iter().fold(false, |any, b| any | special(*b)));
-    let at = clear.count() * STEP;
-    rest.get(at..)?.iter().position(|b| special(*b)).map(|n| from + at + n)
 }

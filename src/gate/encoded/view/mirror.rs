@@ -12,12 +12,13 @@ pub(super) fn reversed(
     text: &str,
     gathered: &[Gathered<'_>],
     chains: &[(usize, usize)],
+    marks: &[usize],
     views: &mut Vec<View>,
 ) {
     let mut parts: Vec<(usize, usize)> = gathered.iter().filter_map(Gathered::mirrored).collect();
     parts.extend_from_slice(chains);
-    parts
-        .extend(escapes(text.as_bytes()).map(|at| (at.saturating_sub(BEFORE), (at + AFTER).min(text.len()))));
+    let escapes = marks.iter().filter(|at| escape(text.as_bytes(), **at));
+    parts.extend(escapes.map(|at| (at.saturating_sub(BEFORE), (at + AFTER).min(text.len()))));
     parts.sort_unstable();
     let mut merged: Vec<(usize, usize)> = Vec::new();
     for (from, to) in parts {
@@ -36,21 +37,19 @@ pub(super) fn reversed(
     views.push(view);
 }
 
-/// Where `%41`, `\x41`, `\u0041` or `&#65;` ends backwards, with a code of a printable character.
-fn escapes(bytes: &[u8]) -> impl Iterator<Item = usize> {
-    memchr::memchr3_iter(b'%', b'\\', b'&', bytes).filter(|&at| {
-        let back = |n: usize| at.checked_sub(n).and_then(|i| bytes.get(i)).copied().unwrap_or(0);
-        let high = |b: u8| matches!(b, b'2'..=b'7');
-        match bytes.get(at) {
-            Some(b'%') => high(back(1)) && back(2).is_ascii_hexdigit(),
-            Some(b'\\') => match back(1) {
-                b'x' => high(back(2)) && back(3).is_ascii_hexdigit(),
-                b'u' => back(2).is_ascii_hexdigit() && back(3).is_ascii_hexdigit() || back(2) == b'{',
-                b'U' => back(2).is_ascii_hexdigit(),
-                b'0'..=b'7' => matches!((back(2), back(3)), (b'0'..=b'7', b'0'..=b'1')),
-                _ => false,
-            },
-            _ => back(1) == b'#' && (back(2).is_ascii_hexdigit() || matches!(back(2), b'x' | b'X')),
-        }
-    })
+/// Does `%41`, `\x41`, `\u0041` or `&#65;` end at `at` backwards, with a code of a printable character?
+fn escape(bytes: &[u8], at: usize) -> bool {
+    let back = |n: usize| at.checked_sub(n).and_then(|i| bytes.get(i)).copied().unwrap_or(0);
+    let high = |b: u8| matches!(b, b'2'..=b'7');
+    match bytes.get(at) {
+        Some(b'%') => high(back(1)) && back(2).is_ascii_hexdigit(),
+        Some(b'\\') => match back(1) {
+            b'x' => high(back(2)) && back(3).is_ascii_hexdigit(),
+            b'u' => back(2).is_ascii_hexdigit() && back(3).is_ascii_hexdigit() || back(2) == b'{',
+            b'U' => back(2).is_ascii_hexdigit(),
+            b'0'..=b'7' => matches!((back(2), back(3)), (b'0'..=b'7', b'0'..=b'1')),
+            _ => false,
+        },
+        _ => back(1) == b'#' && (back(2).is_ascii_hexdigit() || matches!(back(2), b'x' | b'X')),
+    }
 }

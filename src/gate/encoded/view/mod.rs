@@ -18,6 +18,8 @@ mod layout;
 mod mirror;
 mod runs;
 
+use crate::bits::Class;
+
 /// Encodings on top of each other that are taken off.
 pub(super) const DEPTH: usize = 3;
 /// Shortest list of character codes, and of single characters, that is read; and shortest decoded text.
@@ -125,17 +127,18 @@ pub(super) fn views(text: &str, top: bool) -> Vec<View> {
     let long = runs::long(bytes);
     let gathered = runs::gathered(bytes, &long, runs::base64_digit);
     let chains = codes::chains(bytes);
+    let escapes: Vec<usize> = Class::of(bytes, |b| (b == b'%') | (b == b'\\') | (b == b'&')).iter().collect();
     runs::base64(&gathered, &mut views);
     runs::base32(bytes, &long, &mut views);
     runs::hex(bytes, &long, &mut views);
     codes::lists(text, &chains, &mut views);
-    escapes::escapes(text, &mut views);
+    escapes::escapes(text, &escapes, &mut views);
     escapes::quoted_printable(text, &mut views);
     layout::spaced(text, &mut views);
     if top {
         layout::glued(text, &mut views);
         layout::folded(text, &mut views);
-        mirror::reversed(text, &gathered, &chains, &mut views);
+        mirror::reversed(text, &gathered, &chains, &escapes, &mut views);
     }
     views.retain(|v| v.text.len() >= MIN_LIST || !v.unread.is_empty());
     views

@@ -1,6 +1,7 @@
 //! Encodings that stand in one run of their alphabet, perhaps wrapped over lines or quoted in pieces.
 
 use super::{MIN_LIST, View, number};
+use crate::bits::Class;
 use std::borrow::Cow;
 use std::io::Read as _;
 
@@ -36,28 +37,48 @@ const DIGITS: [u8; 256] = {
 const PAD: u8 = 0x40;
 const OTHER: u8 = 0xFF;
 
+#[inline(always)]
 pub(super) fn base64_digit(b: u8) -> bool {
     DIGITS[b as usize] != OTHER
 }
 
-/// Runs of at least [`PIECE`] base64 digits. A run covers each sixteenth byte, so that most others are not looked at.
+/// Runs of at least [`PIECE`] base64 digits.
 pub(super) fn long(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let digits = Class::of(bytes, |b| {
+        b.is_ascii_alphanumeric() | (b == b'+') | (b == b'/') | (b == b'-') | (b == b'_') | (b == b'=')
+    });
+    let runs = digits.runs(PIECE);
     let mut out = Vec::new();
-    // Before `start` everything is settled; the last byte of a run that begins there is `start + PIECE - 1` or later.
-    let mut start = 0;
-    while let Some(&probe) = bytes.get(start + PIECE - 1) {
-        if !base64_digit(probe) {
-            start += PIECE;
-            continue;
+    let mut at = 0;
+    while let Some(from) = runs.next(at) {
+        at = digits.next_other(from + PIECE);
+        out.push((from, at));
+    }
+    out
+}
+
+/// Runs of at least [`PIECE`] bytes of `keep` in the `long` runs. A run covers each sixteenth byte, so that most others
+/// are not looked at.
+fn inside(bytes: &[u8], long: &[(usize, usize)], keep: impl Fn(u8) -> bool) -> Vec<(usize, usize)> {
+    let mut out = Vec::new();
+    for &(first, last) in long {
+        let within = bytes.get(..last).unwrap_or_default();
+        // Before `start` everything is settled; the last byte of a run that begins there is `start + PIECE - 1` or later.
+        let mut start = first;
+        while let Some(&probe) = within.get(start + PIECE - 1) {
+            if !keep(probe) {
+                start += PIECE;
+                continue;
+            }
+            let head = within.get(start..start + PIECE - 1).unwrap_or_default();
+            let from = start + head.iter().rposition(|b| !keep(*b)).map_or(0, |at| at + 1);
+            let more = within.get(start + PIECE..).unwrap_or_default();
+            let end = start + PIECE + more.iter().take_while(|b| keep(**b)).count();
+            if end - from >= PIECE {
+                out.push((from, end));
+            }
+            start = end;
         }
-        let head = bytes.get(start..start + PIECE - 1).unwrap_or_default();
-        let from = start + head.iter().rposition(|b| !base64_digit(*b)).map_or(0, |at| at + 1);
-        let more = bytes.get(start + PIECE..).unwrap_or_default();
-        let end = start + PIECE + more.iter().take_while(|b| base64_digit(**b)).count();
-        if end - from >= PIECE {
-            out.push((from, end));
-        }
-        start = end;
     }
     out
 }
@@ -65,7 +86,9 @@ pub(super) fn long(bytes: &[u8]) -> Vec<(usize, usize)> {
 /// Runs of an alphabet that are broken only by line ends, quotes and joining signs, put together.
 pub(super) struct Gathered<'a> {
     run: Cow<'a, [u8]>,
-    /// Offset in `run`, and where in the text it stands.
+    /// Where in the text it begins.
+    start: usize,
+    /// Of its further pieces, the offset in `run`, and where in the text they stand.
     places: Vec<(usize, usize)>,
     end: usize,
 }
@@ -73,65 +96,66 @@ pub(super) struct Gathered<'a> {
 impl Gathered<'_> {
     /// Where in the text the byte of the run stands.
     fn place(&self, at: usize) -> usize {
-        let index = self.places.partition_point(|p| p.0 <= at).saturating_sub(1);
-        self.places.get(index).map_or(0, |p| p.1 + (at - p.0))
+        match self.places.partition_point(|p| p.0 <= at).checked_sub(1) {
+            Some(index) => self.places.get(index).map_or(0, |p| p.1 + (at - p.0)),
+            None => self.start + at,
+        }
     }
 
     /// From the first byte to the last, what breaks the run included, when the run could decode to text backwards.
     pub(super) fn mirrored(&self) -> Option<(usize, usize)> {
-        if self.run.len() < MIN_BASE64 {
-            return None;
-        }
-        let backwards: Vec<u8> = self.run.iter().rev().copied().collect();
+        let run = &*self.run;
         let base64 = |part: &[u8]| {
+            let digit =
+                |i: usize| part.len().checked_sub(i + 1).and_then(|at| part.get(at)).map_or(0, |b| *b);
             (0..4).any(|shift| {
-                let rest = part.get(shift..).unwrap_or_default();
-                (shift == 0 && magic(&quad(rest))) || could_read(rest)
+                (shift == 0 && magic(&[digit(0), digit(1), digit(2), digit(3)]))
+                    || could_read(part.len() - shift, |i| digit(shift + i))
             })
         };
-        let longest =
-            |keep: fn(&u8) -> bool| backwards.split(|b| !keep(b)).map(<[u8]>::len).max().unwrap_or(0);
-        let could = backwards.split(|b| *b == b'=').any(|part| part.len() >= MIN_BASE64 && base64(part))
-            || longest(u8::is_ascii_hexdigit) >= PIECE
+        let longest = |keep: fn(&u8) -> bool| run.split(|b| !keep(b)).map(<[u8]>::len).max().unwrap_or(0);
+        let hexadecimal = || match run.iter().all(u8::is_ascii_hexdigit) {
+            true => could_read_hex(run.iter().rev().copied()),
+            false => longest(u8::is_ascii_hexdigit) >= PIECE,
+        };
+        let could = run.split(|b| *b == b'=').any(|part| part.len() >= MIN_BASE64 && base64(part))
+            || hexadecimal()
             || longest(|b| matches!(b, b'A'..=b'Z' | b'2'..=b'7')) >= PIECE
-            || (self.run.iter().any(u8::is_ascii_digit)
+            || (run.iter().any(u8::is_ascii_digit)
                 && longest(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7')) >= PIECE);
-        could.then(|| (self.place(0), self.end))
+        could.then_some((self.start, self.end))
     }
 }
 
-/// The runs of `keep` in the `long` runs, and what goes on with them.
+/// The `pieces`, runs of `keep`, with what goes on with them; those that are long enough to hide something.
 pub(super) fn gathered<'a>(
     bytes: &'a [u8],
-    long: &[(usize, usize)],
+    pieces: &[(usize, usize)],
     keep: impl Fn(u8) -> bool + Copy,
 ) -> Vec<Gathered<'a>> {
     let len = |from: usize| bytes.get(from..).unwrap_or_default().iter().take_while(|b| keep(**b)).count();
     let mut out: Vec<Gathered<'a>> = Vec::new();
     let mut done = 0;
-    for &(from, to) in long {
-        let mut at = from.max(done);
-        while at + PIECE <= to {
-            let run = len(at);
-            if run < PIECE {
-                at += run + 1;
-                continue;
-            }
-            let mut whole = Cow::Borrowed(bytes.get(at..at + run).unwrap_or_default());
-            let mut places = vec![(0, at)];
-            let mut end = at + run;
-            while !whole.ends_with(b"=")
-                && let Some(next) = wrapped(bytes, end, keep)
-                && let more @ NEXT.. = len(next)
-            {
-                places.push((whole.len(), next));
-                whole.to_mut().extend_from_slice(bytes.get(next..next + more).unwrap_or_default());
-                end = next + more;
-            }
-            out.push(Gathered { run: whole, places, end });
-            at = end + 1;
+    for &(from, to) in pieces {
+        let start = from.max(done);
+        if start + PIECE > to {
+            continue;
         }
-        done = at.max(done);
+        let mut whole = Cow::Borrowed(bytes.get(start..to).unwrap_or_default());
+        let mut places = Vec::new();
+        let mut end = to;
+        while !whole.ends_with(b"=")
+            && let Some(next) = wrapped(bytes, end, keep)
+            && let more @ NEXT.. = len(next)
+        {
+            places.push((whole.len(), next));
+            whole.to_mut().extend_from_slice(bytes.get(next..next + more).unwrap_or_default());
+            end = next + more;
+        }
+        if whole.len() >= MIN_BASE64 {
+            out.push(Gathered { run: whole, start, places, end });
+        }
+        done = end + 1;
     }
     out
 }
@@ -192,24 +216,61 @@ fn readable(view: &mut View, bytes: &[u8], end: usize, place: impl Fn(usize) -> 
 }
 
 /// A decoded byte that text could have; zeros stand between the letters of UTF-16.
+#[inline(always)]
 fn textual(b: u8) -> bool {
     matches!(b, b' '..=b'~' | b'\n' | b'\r' | b'\t' | 0)
 }
 
-fn quad(digits: &[u8]) -> [u8; 3] {
-    let at = |i: usize| digits.get(i).map_or(0, |b| DIGITS[*b as usize] & 63);
-    [at(0) << 2 | at(1) >> 4, at(1) << 4 | at(2) >> 2, at(2) << 6 | at(3)]
+#[inline(always)]
+fn quad(digits: [u8; 4]) -> [u8; 3] {
+    let [a, b, c, d] = digits.map(|b| DIGITS[b as usize] & 63);
+    [a << 2 | b >> 4, b << 4 | c >> 2, c << 6 | d]
 }
 
-/// Could the digits decode to [`MIN_LIST`] bytes of text? Of three groups in a row one is looked at.
-fn could_read(digits: &[u8]) -> bool {
-    digits.chunks_exact(4).skip(2).step_by(3).any(|group| quad(group).into_iter().all(textual))
+fn head(digits: &[u8]) -> [u8; 4] {
+    let at = |i: usize| digits.get(i).copied().unwrap_or(b'A');
+    [at(0), at(1), at(2), at(3)]
+}
+
+/// Could as many digits decode to [`MIN_LIST`] bytes of text? These hold three whole groups; of three groups in a row one
+/// is looked at, and its neighbours only if that one is text.
+#[inline(always)]
+fn could_read(len: usize, digit: impl Fn(usize) -> u8) -> bool {
+    let text = |group: usize| {
+        let digits = [digit(group * 4), digit(group * 4 + 1), digit(group * 4 + 2), digit(group * 4 + 3)];
+        quad(digits).into_iter().all(textual)
+    };
+    let groups = len / 4;
+    (2..groups).step_by(3).any(|group| {
+        text(group) && {
+            let before = (1..=2).take_while(|back| text(group - back)).count();
+            let after = (group + 1..groups).take(2).take_while(|next| text(*next)).count();
+            before + after >= 2
+        }
+    })
+}
+
+/// Could hexadecimal digits decode to [`MIN_LIST`] bytes of text, at one of the two alignments?
+fn could_read_hex(digits: impl Iterator<Item = u8>) -> bool {
+    // The digit before, and how many bytes of text ended with it and with the one before.
+    let (mut last, mut rows) = (None, [0usize; 2]);
+    for digit in digits {
+        let [ended, row] = &mut rows;
+        let text = last.is_some_and(|last| number(&[last, digit], 16).is_some_and(textual));
+        *row = if text { *row + 1 } else { 0 };
+        if *row >= MIN_LIST {
+            return true;
+        }
+        std::mem::swap(ended, row);
+        last = Some(digit);
+    }
+    false
 }
 
 fn decoded(digits: &[u8], out: &mut Vec<u8>) {
     out.clear();
     for group in digits.chunks(4) {
-        let bytes = quad(group);
+        let bytes = quad(head(group));
         out.extend_from_slice(bytes.get(..group.len() - 1).unwrap_or_default());
     }
 }
@@ -229,8 +290,8 @@ pub(super) fn base64(gathered: &[Gathered<'_>], views: &mut Vec<View>) {
             }
             for shift in 0..4 {
                 let rest = part.get(shift..).unwrap_or_default();
-                let compressed = shift == 0 && magic(&quad(rest));
-                if !compressed && !could_read(rest) {
+                let compressed = shift == 0 && magic(&head(rest));
+                if !compressed && !could_read(rest.len(), |i| rest.get(i).copied().unwrap_or(0)) {
                     continue;
                 }
                 decoded(rest, &mut bytes);
@@ -245,9 +306,9 @@ pub(super) fn base64(gathered: &[Gathered<'_>], views: &mut Vec<View>) {
     views.push(view);
 }
 
-/// The first bytes of gzip and of zlib data.
-fn magic(head: &[u8; 3]) -> bool {
-    matches!(head, [0x1f, 0x8b, 8] | [0x78, 0x01 | 0x5e | 0x9c | 0xda, _])
+/// Digits of the first bytes of gzip and of zlib data.
+fn magic(head: &[u8; 4]) -> bool {
+    matches!(quad(*head), [0x1f, 0x8b, 8] | [0x78, 0x01 | 0x5e | 0x9c | 0xda, _])
 }
 
 /// Compressed bytes, inflated; false when they are none.
@@ -287,8 +348,8 @@ pub(super) fn base32(bytes: &[u8], long: &[(usize, usize)], views: &mut Vec<View
         (|b: u8| matches!(b, b'A'..=b'Z' | b'2'..=b'7')) as fn(u8) -> bool,
         |b| matches!(b, b'a'..=b'z' | b'2'..=b'7'),
     ] {
-        for found in gathered(bytes, long, keep) {
-            if found.run.len() < MIN_BASE64 || !found.run.iter().any(u8::is_ascii_digit) {
+        for found in gathered(bytes, &inside(bytes, long, keep), keep) {
+            if !found.run.iter().any(u8::is_ascii_digit) {
                 continue;
             }
             for shift in 0..8 {
@@ -318,16 +379,13 @@ fn unbase32(digits: &[u8]) -> Vec<u8> {
 /// Hexadecimal digits in one run, at both alignments.
 pub(super) fn hex(bytes: &[u8], long: &[(usize, usize)], views: &mut Vec<View>) {
     let mut view = View { nested: true, ..View::new("hex") };
-    for found in gathered(bytes, long, |b: u8| b.is_ascii_hexdigit()) {
-        if found.run.len() < MIN_HEX {
+    let keep = |b: u8| b.is_ascii_hexdigit();
+    for found in gathered(bytes, &inside(bytes, long, keep), keep) {
+        if found.run.len() < MIN_HEX || !could_read_hex(found.run.iter().copied()) {
             continue;
         }
         for shift in 0..2 {
             let digits = found.run.get(shift..).unwrap_or_default();
-            let mut pairs = digits.chunks_exact(2).skip(MIN_LIST - 1).step_by(MIN_LIST);
-            if !pairs.any(|pair| number(pair, 16).is_some_and(textual)) {
-                continue;
-            }
             let bytes: Vec<u8> = digits.chunks_exact(2).filter_map(|pair| number(pair, 16)).collect();
             readable(&mut view, &bytes, found.end, |i| found.place(shift + i * 2));
         }
