@@ -17,8 +17,9 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(20);
 const EVERY_IN_A_CROWD: Duration = Duration::from_millis(5);
 
-/// The part of the time that looking may take: one in this many.
+/// The part of a processor that looking may take, one in this many, and the longest pause that is made for it.
 const SHARE: u32 = 10;
+const PAUSE_MAX: Duration = Duration::from_millis(200);
 
 /// How often newcomers are looked for before the rest is left to the next look.
 const ROUNDS: usize = 4;
@@ -76,16 +77,17 @@ impl Crowd {
 
     /// Looks, if it is time.
     pub fn look(&mut self) -> Seen {
-        let began = Instant::now();
-        if began < self.next {
+        if Instant::now() < self.next {
             return if self.full { Seen::Full } else { Seen::Room };
         }
+        let began = processor_time();
         let (threads, newest) = self.of_the_kernel();
         let started = newest != self.newest;
         self.newest = newest;
         let seen = if !self.full && (!started || threads <= self.limit) { Seen::Room } else { self.count() };
         let pause = if threads > self.limit / 2 && started { EVERY_IN_A_CROWD } else { EVERY };
-        self.next = Instant::now() + pause.max(began.elapsed() * SHARE);
+        let spent = processor_time().saturating_sub(began);
+        self.next = Instant::now() + pause.max((spent * SHARE).min(PAUSE_MAX));
         seen
     }
 
@@ -140,6 +142,12 @@ impl Crowd {
             let _ = rustix::process::prlimit(Some(pid), Resource::Nproc, limit);
         }
     }
+}
+
+/// What this thread has had of a processor: on a busy machine looking takes long and costs no more.
+fn processor_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// The processes below `house`, and their threads together. Not many more than `most` are looked at.
