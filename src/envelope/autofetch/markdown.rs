@@ -69,7 +69,9 @@ impl<'a> Scanner<'a> {
         let outside = match url::target(found.dest) {
             Target::Outside => true,
             Target::Unknown => {
-                found.closed.is_some() && !found.dest.contains("::") && !found.dest.ends_with(':')
+                let nothing = found.dest.strip_suffix(':').is_some_and(url::is_known);
+                found.closed.is_some()
+                    && (nothing || !found.dest.contains("::") && !found.dest.ends_with(':'))
             }
             Target::Relative => false,
         };

@@ -210,8 +210,8 @@ fn long_runs_of_openings_cost_a_bounded_number_of_steps() {
 }
 
 #[test]
-fn an_autolink_with_nothing_but_a_scheme_goes() {
-    for text in ["<javascript:>", "](\t<javascript:>&colon;", "<MAILTO:>"] {
+fn a_link_to_nothing_but_a_scheme_goes() {
+    for text in ["<javascript:>", "](\t<javascript:>&colon;", "<MAILTO:>", "[x](javascript:)"] {
         assert_eq!(redact_autofetch(text).1, 1, "{text}");
     }
     assert_eq!(redact_autofetch("a <std:> b").1, 0);
