@@ -37,6 +37,7 @@ const SILENT: &[&str] = &[
     "jq '.environment' package.json", "jq -r .name package.json", "ps aux", "ps -ef", "ps -o pid,ppid", "declare -p PATH", "export FOO=bar; ls", "export NODE_ENV=test; npm test", "[ -n \"$ANTHROPIC_API_KEY\" ] && echo set", "date +%F", "PATH=$PATH:/usr/local/bin ls", "PATH=./node_modules/.bin:$PATH eslint .", "PAGER=cat git log", "export EDITOR=vim",
     "kubectl get pods", "kubectl -n dev get deploy", "kubectl logs -f x", "kubectl scale --replicas=3 deploy x", "docker compose up -d", "docker compose ps", "docker rm old", "docker image ls", "psql -c 'select 1'", "psql -c 'delete from users where id = 7'", "tar czf x.tgz src", "tar xf x.tgz", "zip -r x.zip src", "pkill -f 'vite'", "kill 12345", "pkill -f 'node server.js'", "pgrep -f jest", "npm rm lodash", "cargo install ripgrep", "make", "make test", "claude --version",
     "cp -r src /tmp/copy", "cp -r src build/", "rsync -a src/ build/", "curl -o data.json https://api.example.com/x", "find . -type f | xargs wc -l", "aws s3 ls", "aws ec2 describe-instances", "gh pr list", "pre-commit run --all-files", "go env GOPATH", "direnv status", "git pull origin main",
+    "curl -s -X POST localhost:8000/login | jq -r .token", "jq .secrets package.json", "docker inspect web | jq '.[0].State'", "docker network inspect bridge", "openssl req -x509 -newkey rsa:2048 -nodes -keyout certs/dev.key -out certs/dev.crt -subj /CN=localhost", "find / -name 'libssl*' 2>/dev/null | head",
 ];
 
 #[test]

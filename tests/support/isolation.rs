@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// Set in the second copy. It is a request, not a proof: the copy looks at its interfaces itself.
 const INSIDE: &str = "JESS_TEST_LOOPBACK_ONLY";
 /// Seconds after which the second copy is stopped.
-const LIMIT: &str = "240";
+const LIMIT: &str = "600";
 
 /// Runs `body`, which must be the whole body of a test, with no way out but loopback.
 ///

@@ -20,7 +20,7 @@ const HOME_DOT: Protected = "a hidden file of the operator's home";
 
 /// Whether a person may agree to a write that [`protected`] names for this reason; the others are denied.
 pub fn protected_asks(why: &str) -> bool {
-    [AGENT_TOP, TOOL, HOME_DOT].contains(&why)
+    [AGENT_TOP, TOOL, HOME_DOT, MEMORY].contains(&why)
 }
 
 /// What a write to `path` (as [`super::meanings`] gives it) would change that it must not, if anything.
@@ -35,10 +35,16 @@ pub fn protected(path: &Path, scope: &Scope) -> Option<Protected> {
     built_in(path, scope).filter(|_| core(path) || !custom.protected_except.fit(path))
 }
 
+/// Notes that the client writes for its own later sessions.
+const MEMORY: Protected = "a note that later sessions obey";
+
 /// What the built-in policy protects.
 fn built_in(path: &Path, scope: &Scope) -> Option<Protected> {
     let folded = parts(path);
     let refs: Vec<&str> = folded.iter().map(String::as_str).collect();
+    if refs.windows(4).any(|w| matches!(w, [".claude", "projects", _, "memory"])) {
+        return Some(MEMORY);
+    }
     if let Some(rest) = agent_scratch(&refs) {
         // A worktree's `.git` is a file that says where its repository is.
         return by_name(rest, true).or_else(|| by_tool(rest, rest.len() == 1));

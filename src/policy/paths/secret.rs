@@ -247,7 +247,7 @@ const SKIPPED: &[&str] =
     &[".git", "node_modules", "target", ".venv", "venv", "__pycache__", "dist", "build", ".cache"];
 
 /// The first secret files below `dir` that `accept` lets through (it gets the path), at most a few, those first that nobody
-/// is asked about; the walk ends after 3,000 names or 6 levels, links are not followed.
+/// is asked about; the walk ends after 3,000 names (300 outside the home and the project) or 6 levels, links are not followed.
 pub fn secrets_below(
     dir: &Path,
     scope: &Scope,
@@ -257,10 +257,12 @@ pub fn secrets_below(
     let mut found = Vec::new();
     let mut todo = vec![(dir.to_path_buf(), 0)];
     let mut seen = 0;
+    let near = dir.starts_with(&scope.home) || dir.starts_with(&scope.project);
+    let most = if near { 3_000 } else { 300 };
     while let Some((dir, depth)) = todo.pop() {
         for name in world.list(&dir) {
             seen += 1;
-            if seen > 3_000 || found.len() >= 8 {
+            if seen > most || found.len() >= 8 {
                 return sorted(found);
             }
             let path = dir.join(&name);

@@ -204,7 +204,7 @@ impl Machine<'_> {
             }
             "LUA_INIT" => match text.strip_prefix('@') {
                 Some(file) => self.load_script(&value.map(file)),
-                None => self.code(super::code::Language::Lua, &text, true),
+                None => self.code(super::language::Language::Lua, &text, true),
             },
             "PHPRC"
             | "PHP_INI_SCAN_DIR"

@@ -62,8 +62,13 @@ impl Machine<'_> {
 
     pub(super) fn openssl(&mut self, args: &[Val], stdin: &Val) -> Val {
         let sub = args.first().map(|a| a.text.clone()).unwrap_or_default();
-        for file in args {
-            self.read_file(file);
+        for (i, file) in args.iter().enumerate() {
+            let before = i.checked_sub(1).and_then(|b| args.get(b)).map_or("", |b| b.text.as_str());
+            if matches!(before, "-out" | "-keyout" | "-CAserial" | "-writerand") {
+                self.write_file(file, true);
+            } else {
+                self.read_file(file);
+            }
         }
         if matches!(sub.as_str(), "s_client" | "s_time") {
             if stdin.taint.any(Taint::LOCAL) {

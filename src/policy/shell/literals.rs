@@ -1,7 +1,7 @@
 //! Texts in a program of another language.
 
-use super::code::Language;
 use super::expand::secret_variable;
+use super::language::Language;
 use super::limits;
 use super::word::ansi_c;
 

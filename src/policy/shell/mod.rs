@@ -13,9 +13,9 @@
 //! | `rules`, `files`, `search`, `admin`, `data` | what single programs may do |
 //! | `editors` | editors and pagers with commands of their own; patches |
 //! | `latent` | text in quotes that is evaluated all the same |
-//! | `git`, `git_config`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
+//! | `git`, `git_config`, `git_push`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
 //! | `reach` | which programs talk to another machine, and with whose account |
-//! | `code`, `literals` | programs in other languages on the command line |
+//! | `code`, `language`, `literals` | programs in other languages on the command line |
 
 mod admin;
 mod builtins;
@@ -32,7 +32,9 @@ mod filters;
 mod find;
 mod git;
 mod git_config;
+mod git_push;
 mod io;
+mod language;
 mod latent;
 pub mod limits;
 mod literals;

@@ -1,7 +1,7 @@
 //! Package managers and build tools: what they fetch and which scripts they run.
 
-use super::code;
 use super::eval::Machine;
+use super::language::Language;
 use super::options::Options;
 use super::value::{Taint, Val};
 use crate::policy::world::Kind;
@@ -259,7 +259,7 @@ impl Machine<'_> {
                 args.iter().position(|a| matches!(a.text.as_str(), "-e" | "--eval" | "-p" | "--print"))
             && let Some(text) = args.get(at + 1).map(|a| a.text.clone())
         {
-            self.code(code::Language::Node, &text, true);
+            self.code(Language::Node, &text, true);
         }
         let sub = if base == "yarn" && sub == "npm" {
             words.get(1).map(String::as_str).unwrap_or_default()
@@ -331,7 +331,7 @@ impl Machine<'_> {
                 if base == "bun" && sub.ends_with(|c: char| c.is_alphanumeric()) && sub.contains('.') {
                     for path in self.meanings(&Val::known(sub)) {
                         if let Some(text) = self.world.read(&path) {
-                            self.code(code::Language::Node, &text, false);
+                            self.code(Language::Node, &text, false);
                         }
                     }
                 }

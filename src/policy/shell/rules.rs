@@ -89,10 +89,34 @@ impl Machine<'_> {
             }
             "ls" | "stat" | "du" | "tree" | "exa" | "eza" | "lsd" => return self.lists(args),
             "jq" | "yq" => {
-                for a in args.iter().skip(1) {
+                let o = Options::split(
+                    args,
+                    &[
+                        "--arg",
+                        "--argjson",
+                        "--indent",
+                        "-f",
+                        "--from-file",
+                        "-L",
+                        "--rawfile",
+                        "--slurpfile",
+                        "--tab",
+                    ],
+                    false,
+                );
+                // The first operand is the program.
+                let program = usize::from(!o.has(&["-f", "--from-file"]));
+                for a in o.operands.iter().skip(program).chain(&o.values(&["-f", "--from-file"])) {
                     self.read_file(a);
                 }
-                return Val::unknown(stdin.taint.without(Taint::NET).with(if args.len() > 1 {
+                for (i, a) in args.iter().enumerate() {
+                    if matches!(a.text.as_str(), "--rawfile" | "--slurpfile")
+                        && let Some(file) = args.get(i + 2).cloned()
+                    {
+                        self.read_file(&file);
+                    }
+                }
+                return Val::unknown(stdin.taint.without(Taint::NET).with(if o.operands.len() > program {
                     Taint::FILE
                 } else {
                     Taint::NONE
@@ -436,7 +460,7 @@ pub(super) fn shows_environment(base: &str, args: &[Val], stdin: &Val) -> bool {
         "foreman" | "honcho" | "env-cmd" | "dotenv" | "dotenvx" | "teller" => {
             has(&["env", "printenv", "list", "get", "show", "ls", "set"]) && !has(&["set"])
         }
-        "docker" | "podman" => has(&["inspect"]) && !has(&["--format", "-f"]),
+        "docker" | "podman" => has(&["inspect"]) && text.iter().any(|t| t.contains("Env")),
         _ => false,
     }
 }

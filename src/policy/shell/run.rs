@@ -2,10 +2,11 @@
 
 use super::environ::assigns;
 use super::eval::Machine;
+use super::language::Language;
 use super::options::Options;
 use super::scripts::hollow;
 use super::value::{HOLE, Taint, Val};
-use super::{code, limits};
+use super::{language, limits};
 use crate::policy::Verdict;
 
 /// Programs that run the rest of their arguments: options that take a value, operands that come first.
@@ -123,7 +124,7 @@ impl Machine<'_> {
         if SHELLS.contains(&base.as_str()) {
             return self.shell(args, stdin);
         }
-        if let Some(language) = code::language(&base) {
+        if let Some(language) = language::language(&base) {
             return self.interpreter(language, args, stdin);
         }
         self.unpacks(&base, args, stdin);
@@ -138,7 +139,7 @@ impl Machine<'_> {
                 }
                 for text in args.iter().chain([stdin]).cloned().collect::<Vec<_>>() {
                     self.read_file(&text);
-                    self.code(code::Language::Other, &text.text.replace(HOLE, " "), true);
+                    self.code(Language::Other, &text.text.replace(HOLE, " "), true);
                 }
                 Val::unknown(stdin.taint)
             }

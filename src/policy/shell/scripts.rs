@@ -1,7 +1,8 @@
 //! Scripts and interpreters: files that run, code on the command line, standard input that is code.
 
-use super::code;
 use super::eval::Machine;
+use super::language;
+use super::language::Language;
 use super::limits;
 use super::options::Options;
 use super::run::{FILTERS, SHELLS};
@@ -50,7 +51,7 @@ impl Machine<'_> {
                 first.to_owned()
             }
         });
-        let language = interpreter.as_deref().and_then(code::language);
+        let language = interpreter.as_deref().and_then(language::language);
         if let Some(language) = language {
             self.code(language, &content.text, false);
             return Val::unknown(stdin.taint);
@@ -102,8 +103,8 @@ impl Machine<'_> {
     }
 
     /// Python, perl, node and their like.
-    pub(super) fn interpreter(&mut self, language: code::Language, args: &[Val], stdin: &Val) -> Val {
-        if language == code::Language::Awk
+    pub(super) fn interpreter(&mut self, language: Language, args: &[Val], stdin: &Val) -> Val {
+        if language == Language::Awk
             && !args.iter().any(|a| ["-e", "--source"].iter().any(|f| a.text.starts_with(f)))
         {
             return self.awk(args, stdin, false);
@@ -126,7 +127,7 @@ impl Machine<'_> {
                 i += if attached.is_empty() { 2 } else { 1 };
                 continue;
             }
-            if text == "-m" && language == code::Language::Python {
+            if text == "-m" && language == Language::Python {
                 let rest = args.get(i + 2..).unwrap_or_default().to_vec();
                 return self.python_module(args.get(i + 1), &rest, stdin);
             }
@@ -152,7 +153,7 @@ impl Machine<'_> {
         if ran {
             self.code_in_data(&inline.text, &rest, stdin);
         }
-        let in_place = matches!(language, code::Language::Perl | code::Language::Ruby)
+        let in_place = matches!(language, Language::Perl | Language::Ruby)
             && args
                 .iter()
                 .take(i)
@@ -162,7 +163,7 @@ impl Machine<'_> {
                 self.write_file(file, false);
             }
         }
-        if language == code::Language::Awk {
+        if language == Language::Awk {
             return self.awk(&rest, stdin, ran);
         }
         if rest.first().is_some_and(|a| a.text.ends_with("manage.py")) {
@@ -192,7 +193,7 @@ impl Machine<'_> {
                     if matches!(
                         a.text.as_str(),
                         "run" | "eval" | "install" | "cache" | "compile" | "test" | "bundle"
-                    ) && matches!(language, code::Language::Node) =>
+                    ) && matches!(language, Language::Node) =>
                 {
                     let target =
                         rest.iter().skip(1).find(|r| !r.text.starts_with('-')).cloned().unwrap_or_default();
@@ -235,7 +236,7 @@ impl Machine<'_> {
     /// A program that runs what it is given: its arguments, its input, a variable.
     fn code_in_data(&mut self, code: &str, args: &[Val], stdin: &Val) {
         let has = |words: &[&str]| words.iter().any(|w| code.contains(w));
-        if !code::executes(code) {
+        if !language::executes(code) {
             return;
         }
         let before = self.found.clone();
@@ -304,7 +305,7 @@ impl Machine<'_> {
             };
             self.tainted_code(&program);
             if program.is_known() {
-                self.code(code::Language::Awk, &program.text, true);
+                self.code(Language::Awk, &program.text, true);
             }
         }
         for value in o.values(&["-v"]) {
@@ -333,7 +334,7 @@ impl Machine<'_> {
             {
                 self.text(stdin, &[], &Val::default());
             }
-            self.code(code::Language::Awk, &text, true);
+            self.code(Language::Awk, &text, true);
         }
         let mut taint = stdin.taint;
         for file in operands.cloned().collect::<Vec<_>>() {
@@ -345,7 +346,7 @@ impl Machine<'_> {
     pub(super) fn python_module(&mut self, module: Option<&Val>, args: &[Val], stdin: &Val) -> Val {
         let Some(module) = module else { return Val::default() };
         match module.text.as_str() {
-            "code" | "idlelib" => return self.interpreter(code::Language::Python, args, stdin),
+            "code" | "idlelib" => return self.interpreter(Language::Python, args, stdin),
             "dotenv" => self.ask("secret.env", "The command prints the values of an .env file."),
             "pip" | "twine" | "uv" | "pipx" | "poetry" | "build" | "awscli" => {
                 let mut argv = vec![module.clone()];
@@ -357,10 +358,10 @@ impl Machine<'_> {
                     args.iter().filter(|a| !a.text.starts_with('-') && a.text != "run").cloned().collect();
                 if module.text == "timeit" {
                     for a in &rest {
-                        self.code(code::Language::Python, &a.text, true);
+                        self.code(Language::Python, &a.text, true);
                     }
                 } else {
-                    return self.interpreter(code::Language::Python, &rest, stdin);
+                    return self.interpreter(Language::Python, &rest, stdin);
                 }
             }
             "http.server" | "SimpleHTTPServer" => {
@@ -408,7 +409,7 @@ impl Machine<'_> {
                         | "chown"
                         | "kill"
                 )
-                || code::language(base).is_some()
+                || language::language(base).is_some()
             {
                 self.run(&args[i..], stdin);
                 break;
