@@ -195,12 +195,15 @@ pub fn clear(dir: &Path, session: &str) -> Result<bool, Error> {
     Ok(any)
 }
 
-/// Sessions that have labels.
+/// Sessions that have labels or counts.
 pub fn sessions(dir: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(dir.join("sessions")) else { return Vec::new() };
-    let mut out: Vec<String> =
-        entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let mut out: Vec<String> = ["sessions", "counts"]
+        .into_iter()
+        .filter_map(|place| fs::read_dir(dir.join(place)).ok())
+        .flat_map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()))
+        .collect();
     out.sort();
+    out.dedup();
     out
 }
 

@@ -57,6 +57,9 @@ pub fn run(args: Args) -> Exit {
 /// On record first: what cannot be recorded does not happen.
 fn clear(id: &str, reason: &str) -> Result<bool, String> {
     let dir = state::dir(|n| std::env::var(n).ok()).ok_or("there is no HOME, so there are no sessions")?;
+    if !state::sessions(&dir).iter().any(|s| s == id) {
+        return Ok(false);
+    }
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let record = Record {
         time: now,

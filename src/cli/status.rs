@@ -14,8 +14,20 @@ pub fn run(_args: Args) -> Exit {
         return Exit::INTERNAL;
     };
     let mut exit = Exit::OK;
-    for session in state::sessions(&dir) {
+    let sessions = state::sessions(&dir);
+    if sessions.is_empty() {
+        say!("no session has labels or counts");
+    }
+    for session in sessions {
         say!("{}", clean(&session));
+        match state::counts(&dir, &session) {
+            Ok((0, 0)) => {}
+            Ok((denials, findings)) => say!("  {denials} denials, {findings} results with findings"),
+            Err(why) => {
+                tell!("jess: the counts of {} cannot be read: {why}", clean(&session));
+                exit = Exit::INTERNAL;
+            }
+        }
         match state::labels(&dir, &session) {
             Ok(labels) => {
                 for label in labels {

@@ -84,9 +84,10 @@ fn of_answer(program: &Path) -> Check {
         let mut child = Command::new(program)
             .env_clear()
             .envs([
-                ("HOME", "/nonexistent"),
+                // Where not even root can make anything.
+                ("HOME", "/proc/nonexistent"),
                 ("PATH", "/usr/bin:/bin"),
-                ("JESS_UNTRUSTED_ROOT", "/nonexistent"),
+                ("JESS_UNTRUSTED_ROOT", "/proc/nonexistent"),
             ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -96,6 +97,11 @@ fn of_answer(program: &Path) -> Check {
         let _ = child.stdin.take()?.write_all(event.to_string().as_bytes());
         let out = child.wait_with_output().ok()?;
         let document: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap_or_default();
+        // Denied for what it is, not because the decision cannot be put on record.
+        let reason = document.pointer("/hookSpecificOutput/permissionDecisionReason")?.as_str()?;
+        if !reason.contains("/etc/shadow") {
+            return None;
+        }
         document.pointer("/hookSpecificOutput/permissionDecision")?.as_str().map(str::to_owned)
     };
     if said().as_deref() == Some("deny") {

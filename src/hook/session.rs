@@ -97,10 +97,16 @@ impl Session<'_> {
         let Some(dir) = self.env.state() else { return Ok(()) };
         let tool = self.event.tool();
         let mut legs: Vec<(char, String)> = Vec::new();
-        if let Some(origin) = self.outside() {
-            legs.push(('A', format!("{tool} {origin}")));
-        }
         let seen = crate::policy::look(tool, self.event.input(), &self.scope, self.env.world());
+        let command = matches!(tool, "Bash" | "Monitor" | "PowerShell");
+        match self.outside() {
+            // A server of this machine's own is sealed, and is no other machine.
+            Some(_) if command && !self.dispatched() && !seen.reaches => {}
+            Some(_) if command => legs.push(('A', format!("{tool} that talks to another machine"))),
+            Some(origin) => legs.push(('A', format!("{tool} {origin}"))),
+            None if seen.reaches && !command => legs.push(('A', tool.to_owned())),
+            None => {}
+        }
         // The call ran, so a person agreed to it.
         if seen.decision.rule.starts_with("secret.") {
             legs.push(('B', format!("{tool}: {}", seen.decision.reason)));
@@ -110,11 +116,6 @@ impl Session<'_> {
         }
         if seen.reaches {
             legs.push(('C', tool.to_owned()));
-            if matches!(tool, "Bash" | "Monitor" | "PowerShell") {
-                legs.push(('A', format!("{tool} that talks to another machine")));
-            } else if self.outside().is_none() {
-                legs.push(('A', tool.to_owned()));
-            }
         }
         if legs.is_empty() {
             return Ok(());

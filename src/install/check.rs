@@ -158,6 +158,17 @@ fn unreadable(file: &Path, settings: &Value) -> Vec<Fault> {
     .into_iter()
     .flatten()
     .collect();
+    let groups = settings.get("hooks").and_then(Value::as_object).into_iter().flatten();
+    for (event, list) in groups {
+        let fits = list.as_array().is_some_and(|groups| {
+            groups.iter().all(|g| {
+                g.get("matcher").is_none_or(Value::is_string) && g.get("hooks").is_some_and(Value::is_array)
+            })
+        });
+        if !fits {
+            out.push(format!("hooks.{}", crate::sanitise::escape(event, false)));
+        }
+    }
     let pre = settings.pointer("/hooks/PreToolUse").and_then(Value::as_array).into_iter().flatten();
     let invalid = |h: &Value| {
         let kind = h.get("type").and_then(Value::as_str).unwrap_or_default();

@@ -229,6 +229,16 @@ impl Custom {
             );
         }
         for rule in self.arguments.iter().filter(|r| glob_matches(&r.tool, tool)) {
+            if !rule.allow.is_empty() && !given(rule, input, 0) {
+                return Decision::deny(
+                    "tool.argument",
+                    format!(
+                        "The configuration allows only some values of {} for {}, and the call gives none.",
+                        rule.argument,
+                        shown(tool)
+                    ),
+                );
+            }
             if let Some(value) = offending(rule, input, 0) {
                 return Decision::deny(
                     "tool.argument",
@@ -330,6 +340,18 @@ pub fn word_fits(word: &str, arg: &str) -> bool {
 
 fn shown(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).take(80).collect()
+}
+
+/// Whether the rule's argument stands anywhere in the input.
+fn given(rule: &Argument, value: &Value, depth: usize) -> bool {
+    match value {
+        _ if depth > 128 => false,
+        Value::Object(o) => {
+            o.iter().any(|(k, v)| k.eq_ignore_ascii_case(&rule.argument) || given(rule, v, depth + 1))
+        }
+        Value::Array(a) => a.iter().any(|v| given(rule, v, depth + 1)),
+        _ => false,
+    }
 }
 
 /// The first value under the rule's argument that the rule does not let through. `serde_json` bounds the depth.

@@ -27,6 +27,7 @@ const STOPPED: &[(&str, &[&str])] = &[
     ("what runs from now on", &["direnv allow", "mise trust", "pre-commit install", "npx husky add .husky/pre-commit x", "go env -w GOFLAGS=-toolexec=/tmp/x"]),
     ("what is elsewhere", &["aws ecr batch-delete-image --repository-name x", "aws ssm send-command --document-name x", "aws lambda update-function-code --function-name x", "gh cache delete --all", "gh label delete x --yes"]),
     ("a program that names the guard's files", &["python3 -c 'import os;os.rename(\"/tmp/s\",os.path.expanduser(\"~/.local/state/jess/run/hook.sock\"))'", "printf 'import os\\nos.rename(\"s\",\"hook.sock\")' > helper.py; python3 helper.py"]),
+    ("a search that prints a secret", &["grep -rn planted .", "grep -r X= .", "rg --hidden planted", "grep -rn 'plant\\|other' ."]),
 ];
 
 #[rustfmt::skip]
@@ -38,6 +39,7 @@ const SILENT: &[&str] = &[
     "kubectl get pods", "kubectl -n dev get deploy", "kubectl logs -f x", "kubectl scale --replicas=3 deploy x", "docker compose up -d", "docker compose ps", "docker rm old", "docker image ls", "psql -c 'select 1'", "psql -c 'delete from users where id = 7'", "tar czf x.tgz src", "tar xf x.tgz", "zip -r x.zip src", "pkill -f 'vite'", "kill 12345", "pkill -f 'node server.js'", "pgrep -f jest", "npm rm lodash", "cargo install ripgrep", "make", "make test", "claude --version",
     "cp -r src /tmp/copy", "cp -r src build/", "rsync -a src/ build/", "curl -o data.json https://api.example.com/x", "find . -type f | xargs wc -l", "aws s3 ls", "aws ec2 describe-instances", "gh pr list", "pre-commit run --all-files", "go env GOPATH", "direnv status", "git pull origin main",
     "curl -s -X POST localhost:8000/login | jq -r .token", "jq .secrets package.json", "docker inspect web | jq '.[0].State'", "docker network inspect bridge", "openssl req -x509 -newkey rsa:2048 -nodes -keyout certs/dev.key -out certs/dev.crt -subj /CN=localhost", "find / -name 'libssl*' 2>/dev/null | head",
+    "grep -rn frobnicate .", "rg planted src", "grep -rn planted src", "python3 -c 'import json,urllib.request as u; print(json.load(u.urlopen(\"https://api.example.com/x\"))[\"a\"])'", "python3 -c 'import re,requests; print(re.compile(\"a\").findall(requests.get(\"https://api.example.com/x\").text))'", "jq '.spec.containers[0].env' pod.json",
 ];
 
 #[test]

@@ -38,7 +38,7 @@ const REACH: &[&str] = &[
 const STAY: &[&str] = &[
     "ls", "git status", "git log --oneline", "cargo build", "cargo test", "npm test", "npm run build", "go test ./...", "psql -h localhost -c 'select 1'", "psql -c 'select 1'", "redis-cli ping", "mongosh mongodb://127.0.0.1/x",
     "docker ps", "docker images", "kubectl --help", "aws --version", "openssl dgst -sha256 README.md", "helm template ./chart", "grep -rn https:// src", "echo see https://x.example", "git commit -m 'see https://x.example'", "sed -i s,http://a,https://b, README.md",
-    "pytest -q", "hg status", "svn status", "gpg --list-keys", "logger hello",
+    "curl -s http://localhost:3000/health", "curl -s 127.0.0.1:8080", "kubectl apply --dry-run=client -f k.yml", "pytest -q", "hg status", "svn status", "gpg --list-keys", "logger hello",
 ];
 
 #[test]
@@ -80,6 +80,19 @@ fn an_account_elsewhere_counts_as_sensitive_in_the_call_that_uses_it_and_after_i
     assert_eq!(place.verdict("Bash", bucket.clone()), "ask");
     ran(&place, "Bash", bucket, None);
     assert_eq!(place.verdict("Bash", page), "ask");
+}
+
+#[test]
+fn what_brings_nothing_in_raises_no_untrusted_content() {
+    let place = Place::new();
+    for command in ["curl -s http://localhost:3000/health", "git push origin feature", "kubectl get pods"] {
+        ran(&place, "Bash", json!({"command": command}), None);
+    }
+    ran(&place, "Bash", json!({"command": "cat .env"}), None);
+    let page = json!({"command": "curl -s https://api.example.com/status"});
+    assert_eq!(place.verdict("Bash", page.clone()), "none");
+    ran(&place, "Bash", page.clone(), None);
+    assert_eq!(place.verdict("Bash", page), "ask", "the control: what came from another machine does");
 }
 
 #[test]

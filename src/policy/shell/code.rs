@@ -27,7 +27,9 @@ const REMOVES: &[&str] = &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "
 #[rustfmt::skip]
 const DECODES: &[&str] = &["b64decode", "base64", "fromhex", "unhexlify", "atob(", "decode64", "decode_base64", "unpack", "codecs.decode", "rot13", "marshal", "zlib.decompress", "String.fromCharCode", "chr(", "pack(", "'hex'", "\"hex\"", "[::-1]", ".reverse(", "reversed("];
 #[rustfmt::skip]
-const EVALUATES: &[&str] = &["eval(", "eval ", "exec(", "Function(", "compile(", "__import__", "loadstring", "load(", "runInThisContext", "vm.", "instance_eval", "class_eval", "assert(", "create_function", "importlib", "runpy"];
+const EVALUATES: &[&str] = &["eval ", "Function(", "__import__", "loadstring", "runInThisContext", "vm.run", "vm.Script", "instance_eval", "class_eval", "create_function", "importlib", "runpy", "(eval)"];
+/// Some that are methods of harmless things as well: `re.compile(`, `json.load(`, `model.eval()`.
+const EVALUATES_BARE: &[&str] = &["eval(", "exec(", "compile(", "load("];
 
 /// Every file of a directory, dotted ones among them.
 const LISTS: &[&str] =
@@ -47,6 +49,18 @@ const OPENS: &[&str] = &[
 /// Some of them, by name.
 const PICKS: &[&str] =
     &["endswith(", "endsWith(", "suffix", "splitext", "extname", "=~", "fnmatch", "grep {", ".test("];
+
+/// Whether a program evaluates a text as code.
+fn evaluates(code: &str) -> bool {
+    const OWNERS: &[&str] = &["builtins.", "window.", "globalThis.", "global.", "this."];
+    let bare = |before: &str| {
+        !before.ends_with("->")
+            && !before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '/'))
+            || OWNERS.iter().any(|o| before.ends_with(o))
+    };
+    EVALUATES.iter().any(|w| code.contains(w))
+        || EVALUATES_BARE.iter().any(|w| code.match_indices(w).any(|(at, _)| bare(&code[..at])))
+}
 
 impl Machine<'_> {
     /// Judges a program. `inline`: it stands on the command line, so every word of it is the agent's; otherwise it is a
@@ -110,7 +124,7 @@ impl Machine<'_> {
             self.code_runs(code, &literals);
         }
         // A text that the program evaluates is a program as well.
-        if inline && has(EVALUATES) && self.depth < super::limits::DEPTH {
+        if inline && evaluates(code) && self.depth < super::limits::DEPTH {
             self.depth += 1;
             for inner in
                 literals.iter().chain(&joined).filter(|l| l.contains('(') && l.len() < code.len()).take(16)
@@ -161,7 +175,7 @@ impl Machine<'_> {
                     "The program sends data of this machine to another one. A person has to agree.",
                 );
             }
-            if has(EVALUATES) && !own
+            if evaluates(code) && !own
                 || has(&["dup2", "pty.spawn", "STDIN->fdopen", "/bin/sh -i", "net.connect"])
                     && (runs || has(&["dup2"]))
             {
@@ -188,11 +202,11 @@ impl Machine<'_> {
         }
         if inline
             && has(DECODES)
-            && (has(EVALUATES) || runs)
-            && !(language == Language::Node && !has(EVALUATES) && !runs)
+            && (evaluates(code) || runs)
+            && !(language == Language::Node && !evaluates(code) && !runs)
         {
             let harmless =
-                !has(EVALUATES) && !has(&["system", "popen", "subprocess", "child_process", "exec"]);
+                !evaluates(code) && !has(&["system", "popen", "subprocess", "child_process", "exec"]);
             if !harmless {
                 self.ask("run.hidden", "The program decodes a text and runs it. Write it out.");
             }

@@ -253,7 +253,8 @@ const ACCOUNTS: &[(&str, &str)] = &[
 impl Machine<'_> {
     /// Notes what `base` reaches and with which account.
     pub(super) fn notes_reach(&mut self, base: &str, args: &[Val]) {
-        if talks_of_itself(args) {
+        let only_shown = args.iter().any(|a| a.text.starts_with("--dry-run") && a.text != "--dry-run=server");
+        if talks_of_itself(args) || only_shown {
             return;
         }
         let verb =
@@ -267,7 +268,19 @@ impl Machine<'_> {
         self.reaches |= reaches || database;
         self.told |= database || TELLS.iter().any(|(program, words)| *program == base && verb(words));
         let account = ACCOUNTS.iter().find(|(program, _)| *program == base && reaches);
-        if let Some((_, what)) = account {
+        let own = stays(args)
+            || matches!(
+                (base, args.first().map(|a| a.text.as_str())),
+                ("helm", Some("search" | "repo" | "pull" | "template" | "lint" | "show"))
+            )
+            || matches!(
+                args.iter().map(|a| a.text.as_str()).take(2).collect::<Vec<_>>().as_slice(),
+                ["configure" | "config", "list" | "get"]
+                    | ["config", "view" | "current-context" | "get-contexts" | "use-context"]
+            );
+        if own {
+            // Nobody's account is used.
+        } else if let Some((_, what)) = account {
             self.account = Some(what);
         } else if database {
             self.account = Some("a database");
@@ -324,6 +337,24 @@ fn local(rest: &str) -> bool {
         None => host.split(':').next().unwrap_or_default(),
     };
     matches!(name, "" | "localhost" | "::1") || name.starts_with("127.") || name.ends_with(".localhost")
+}
+
+/// Whether every address among the arguments is this machine's own.
+pub(super) fn stays(args: &[Val]) -> bool {
+    let mut own = 0;
+    for a in args {
+        let text = a.text.as_str();
+        let host = match text.split_once("://") {
+            Some((_, rest)) => rest,
+            None if ["localhost", "127.", "[::1]"].iter().any(|s| text.starts_with(s)) => text,
+            None => continue,
+        };
+        if !local(host) || host.is_empty() {
+            return false;
+        }
+        own += 1;
+    }
+    own > 0
 }
 
 /// Whether a program is only asked what it is.

@@ -134,7 +134,7 @@ impl Machine<'_> {
             return Val::unknown(Taint::NONE);
         }
         if let Some(out) = self.network(base, args, stdin) {
-            self.reaches |= !super::reach::talks_of_itself(args);
+            self.reaches |= !super::reach::talks_of_itself(args) && !super::reach::stays(args);
             return out;
         }
         self.escapes(base, args, stdin);
@@ -448,7 +448,13 @@ pub(super) fn shows_environment(base: &str, args: &[Val], stdin: &Val) -> bool {
     let has = |w: &[&str]| text.iter().any(|t| w.contains(t));
     match base {
         "jq" | "gojq" | "jaq" => text.iter().any(|t| {
-            t.contains("$ENV") || t.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == "env")
+            t.contains("$ENV")
+                || t.match_indices("env").any(|(at, _)| {
+                    let before = t[..at].chars().next_back();
+                    let after = t[at + 3..].chars().next();
+                    !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '"'))
+                        && !after.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '"'))
+                })
         }),
         "yq" => text.iter().any(|t| t.contains("env(") || t.contains("strenv")),
         "envsubst" => text.is_empty() && (stdin.text.contains('$') || !stdin.is_known()),

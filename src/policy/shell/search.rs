@@ -15,6 +15,16 @@ pub(super) const BLIND: &[&str] = &[
     "ls", "wc", "stat", "touch", "mkdir", "rmdir", "chmod", "chown", "chgrp", "du", "tree", "exa", "eza", "lsd", "test", "logger", "notify-send", "say", "seq", "expr", "bc", "dc", "printenv", "tput", "stty", "locale", "getconf", "lsof", "fuser", "pgrep", "pidof", "killall5", "man", "info", "apropos", "tldr", "jest", "factor", "cal", "watchman", "ln", "install", "link", "file",
 ];
 
+/// Whether a pattern finds a line of a text: as an extended expression or as it stands, in any case of letters.
+fn finds(pattern: &str, text: &str) -> bool {
+    let regex = regex::RegexBuilder::new(&pattern.replace("\\|", "|"))
+        .case_insensitive(true)
+        .multi_line(true)
+        .size_limit(1 << 20)
+        .build();
+    regex.is_ok_and(|r| r.is_match(text)) || text.to_lowercase().contains(&pattern.to_lowercase())
+}
+
 impl Machine<'_> {
     /// Searches that print lines.
     pub(super) fn searches(
@@ -39,28 +49,44 @@ impl Machine<'_> {
                 {
                     self.find(secret_denied(&path, what));
                 }
-                if !hidden {
-                    continue;
-                }
-                let hits = paths::secrets_below(&path, self.scope, self.world, &|p| {
-                    filter.is_none_or(|f| {
-                        f.is_empty()
-                            || f.iter().any(|g| {
-                                p.file_name().is_some_and(|n| {
-                                    super::value::glob_matches(
-                                        &format!("x{g}"),
-                                        &format!("x{}", n.to_string_lossy()),
-                                    )
-                                })
+                let ignored = if hidden {
+                    String::new()
+                } else {
+                    self.world.read(&self.scope.project.join(".gitignore")).unwrap_or_default()
+                };
+                let passed_over = |p: &std::path::Path| {
+                    !hidden
+                        && p.strip_prefix(&path).is_ok_and(|below| {
+                            below.components().any(|c| {
+                                let name = c.as_os_str().to_string_lossy();
+                                name.starts_with('.')
+                                    || ignored.lines().any(|l| l.trim().trim_matches('/') == name)
                             })
-                    })
+                        })
+                };
+                let hits = paths::secrets_below(&path, self.scope, self.world, &|p| {
+                    !passed_over(p)
+                        && filter.is_none_or(|f| {
+                            f.is_empty()
+                                || f.iter().any(|g| {
+                                    p.file_name().is_some_and(|n| {
+                                        super::value::glob_matches(
+                                            &format!("x{g}"),
+                                            &format!("x{}", n.to_string_lossy()),
+                                        )
+                                    })
+                                })
+                        })
                 });
                 let aimed = filter.is_some_and(|f| {
                     f.iter().any(|g| g.starts_with(".e") || g.contains("env") || g.starts_with(".*"))
                 });
-                if let Some(hit) = hits.first()
-                    && (seeks_secrets(pattern) || pattern.contains(HOLE) || aimed)
-                {
+                let shown = hits.iter().find(|hit| {
+                    hidden && (seeks_secrets(pattern) || aimed)
+                        || pattern.contains(HOLE)
+                        || self.world.read(hit).is_some_and(|text| finds(pattern, &text))
+                });
+                if let Some(hit) = shown {
                     self.find(secret_denied(hit, "a secret file that the search would print"));
                 }
             }
