@@ -92,15 +92,15 @@ pub(crate) fn place(
     policy: Policy,
     report: &mut Report,
 ) {
-    let lines = line_starts(text);
+    let (lines, counts) = (line_starts(text), Characters::of(text));
     let suppressed = Suppressions::of(text, origin.bytes == 0);
     for mut f in findings {
         f.context = map.at(f.start, f.end);
         if !policy.strict && !hides(&f) {
             f.confidence *= f.context.factor();
         }
-        let (line, column, character) = position(text, &lines, f.start, origin);
-        let (end_line, _, end_character) = position(text, &lines, f.end, origin);
+        let (line, column, character) = position(text, &lines, &counts, f.start, origin);
+        let (end_line, _, end_character) = position(text, &lines, &counts, f.end, origin);
         let bytes = text.get(f.start..f.end).unwrap_or_default();
         let fingerprint = baseline::fingerprint(&f.rule, bytes);
         let evidence: String = String::from_utf8_lossy(bytes).chars().take(160).collect();
@@ -121,12 +121,39 @@ pub(crate) fn place(
 }
 
 /// Line, column in bytes and column in characters of byte `at`.
-fn position(text: &[u8], lines: &[usize], at: usize, origin: Origin) -> (usize, usize, usize) {
+fn position(
+    text: &[u8],
+    lines: &[usize],
+    counts: &Characters,
+    at: usize,
+    origin: Origin,
+) -> (usize, usize, usize) {
     let line = lines.partition_point(|s| *s <= at).max(1);
     let start = lines.get(line - 1).copied().unwrap_or(0);
-    let characters = characters(text.get(start..at).unwrap_or_default());
+    let characters = counts.before(text, at).saturating_sub(counts.before(text, start));
     let (column, character) = if line == 1 { (origin.column, origin.characters) } else { (0, 0) };
     (origin.lines + line, column + at - start + 1, character + characters + 1)
+}
+
+/// How many characters stand before every so many bytes: a line can be as long as its text, and have many findings.
+struct Characters(Vec<usize>);
+
+impl Characters {
+    const STEP: usize = 4096;
+
+    fn of(text: &[u8]) -> Characters {
+        let sums = text.chunks(Self::STEP).scan(0, |sum, chunk| {
+            *sum += characters(chunk);
+            Some(*sum)
+        });
+        Characters(std::iter::once(0).chain(sums).collect())
+    }
+
+    fn before(&self, text: &[u8], at: usize) -> usize {
+        let step = at / Self::STEP;
+        let rest = text.get(step * Self::STEP..at).unwrap_or_default();
+        self.0.get(step).copied().unwrap_or(0) + characters(rest)
+    }
 }
 
 /// Characters of a run; a byte that begins none counts as one with its followers.
