@@ -228,7 +228,9 @@ impl Network {
         if self.own.len() >= LISTENERS_MAX {
             self.forget_the_closed();
         }
-        if self.own.len() >= LISTENERS_MAX || self.is_foreign(canonical(own_address(&socket)?)) {
+        // Without sharing, the kernel has nobody else listen there. The table of sockets takes long to read.
+        let shares = sockopt::socket_reuseport(&socket)?;
+        if self.own.len() >= LISTENERS_MAX || (shares && self.is_foreign(canonical(own_address(&socket)?))) {
             return Err(Errno::ADDRINUSE);
         }
         rustix::net::listen(&socket, caller.int(1))?;
