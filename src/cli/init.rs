@@ -123,20 +123,17 @@ fn init(args: &Args) -> Result<Exit, String> {
     }
     let form = Form::of(client.as_ref());
     let file = settings(args.scope, args.dir.as_ref())?;
+    install::install(&file, &hook, form, &state_dir()?).map_err(|e| e.to_string())?;
+    say!("installed in {}", crate::sanitise::path(&file));
     // What the client does not read protects nobody, however well it is written.
-    let dropped: Vec<_> = install::check::look(std::slice::from_ref(&file), client.as_ref())
-        .faults
-        .into_iter()
-        .filter(|f| f.name == "dropped")
-        .collect();
+    let standing = install::check::look(std::slice::from_ref(&file), client.as_ref());
+    let dropped: Vec<_> = standing.faults.into_iter().filter(|f| f.name == "dropped").collect();
     if !dropped.is_empty() {
         for fault in dropped {
-            tell!("jess: nothing was installed: {}; {}, then run jess init again", fault.what, fault.remedy);
+            tell!("jess: nothing is guarded yet: {}; {}, and see jess doctor", fault.what, fault.remedy);
         }
         return Ok(Exit::REFUSED);
     }
-    install::install(&file, &hook, form, &state_dir()?).map_err(|e| e.to_string())?;
-    say!("installed in {}", crate::sanitise::path(&file));
     let Some(client) = client else {
         say!("no client was found, so nothing is proved; the hook is in the form that every version honours");
         return Ok(Exit::OK);

@@ -150,7 +150,7 @@ fn candidates(arg: &str) -> Vec<&str> {
     out
 }
 
-/// Whether a part is no path, or one that stays in the workspace or in scratch space, also when links are followed.
+/// Whether a part is no path, or one that stays in the workspace, also when links are followed.
 fn confined(part: &str, scope: &Scope, world: &dyn World) -> bool {
     if part.starts_with('~') {
         return false;
@@ -164,7 +164,7 @@ fn confined(part: &str, scope: &Scope, world: &dyn World) -> bool {
     }
     paths::meanings(part, &scope.cwd, scope, world)
         .iter()
-        .all(|p| p.starts_with(&scope.project) || paths::is_scratch(p, scope) || p == Path::new("/dev/null"))
+        .all(|p| p.starts_with(&scope.project) || p == Path::new("/dev/null"))
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
             "git commit -m \"fix: a; b\"",
             "cargo test --lib policy::tests",
             "git show HEAD:src/main.rs",
-            "git clone https://example.org/x.git /tmp/x",
+            "git clone https://example.org/x.git sub/x",
         ] {
             assert_eq!(verdict(line), Verdict::None, "{line}");
         }
@@ -236,6 +236,8 @@ mod tests {
             "git -c core.pager=sh log",
             "git clone --upload-pack=/tmp/x y",
             "ls /etc",
+            "ls /tmp/x",
+            "git clone https://example.org/x.git /tmp/x",
             "ls ../..",
             "ls src/../../other",
             "ls --file=/etc/passwd",
