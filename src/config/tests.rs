@@ -78,7 +78,7 @@ fn paths_are_added_excepted_and_scoped_for_every_tool() {
     let write = |p: &str| w.verdict("Write", json!({"file_path": w.at(p), "content": ""}));
     let fixture = "home/p/testdata/key.pem";
     assert_eq!((read("home/p/plans.txt"), w.bash("cat plans.txt")), (Verdict::None, Verdict::None));
-    assert_eq!((read(fixture), write("home/p/CLAUDE.md")), (Verdict::Deny, Verdict::Deny));
+    assert_eq!((read(fixture), write("home/p/CLAUDE.md")), (Verdict::Ask, Verdict::Deny));
     w.operator(
         "[paths]\nsecret = [\"plans.txt\"]\nsecret_except = [\"testdata/*.pem\"]\nprotected = [\"./infra\"]\nprotected_except = [\"CLAUDE.md\"]\n",
     );

@@ -143,7 +143,7 @@ impl Session<'_> {
         };
         let mut kept = self.append(verdict, seen.rule, &seen.reason);
         if seen.verdict == Verdict::Deny && seen.rule != NEEDS_HUMAN {
-            kept = kept.and(self.count('d'));
+            kept = kept.and_then(|()| self.count('d'));
         }
         // A count that cannot be read holds nobody back, and is as good as none.
         let Err(why) = kept.and(self.counted()) else { return (seen, None) };
@@ -159,7 +159,7 @@ impl Session<'_> {
 
     /// As [`Self::record`] for what is stopped anyway.
     pub(super) fn record_stop(&self, why: &str) -> Option<String> {
-        self.append("deny", "result.unsealed", why).and(self.count('f')).err().map(|why| told(&why))
+        self.append("deny", "result.unsealed", why).and_then(|()| self.count('f')).err().map(|why| told(&why))
     }
 
     /// Counts a denial or a result with findings towards the session's limits.
@@ -202,7 +202,7 @@ impl Session<'_> {
         );
         let mut kept = self.append("sealed", "", &reason);
         if !seen.rules.is_empty() {
-            kept = kept.and(self.count('f'));
+            kept = kept.and_then(|()| self.count('f'));
         }
         kept.err().map(|why| told(&why))
     }
