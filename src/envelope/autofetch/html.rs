@@ -197,10 +197,13 @@ impl Scanner<'_> {
 
     fn name_len(&self, from: usize) -> usize {
         let rest = self.bytes.get(from..).unwrap_or_default();
-        rest.iter()
-            .take(64)
-            .take_while(|b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'>' | b'<' | b'"'))
-            .count()
+        let name = |b: &u8| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'>' | b'<' | b'"');
+        let len = rest.iter().take(64).take_while(|b| name(b)).count();
+        // A longer name is cut between two characters.
+        (0..4)
+            .map(|back| len - back.min(len))
+            .find(|len| self.text.is_char_boundary(from + len))
+            .unwrap_or(len)
     }
 
     /// `<a` with anything that could be an attribute `gap` bytes behind it: a comparison such as `x <a && y` has none.

@@ -227,6 +227,14 @@ fn a_handler_goes_however_long_its_name_is() {
 }
 
 #[test]
+fn a_long_name_in_wide_letters_hides_no_attribute() {
+    for lead in ["x", "xy", "xyz"] {
+        let tag = format!("<{lead}{} style=\"background:url(//evil.example/x)\">", "ａ".repeat(30));
+        assert!(!out(&tag).contains("evil.example"), "{tag}");
+    }
+}
+
+#[test]
 fn a_carriage_return_ends_a_line() {
     let clean = out("x\r\r[b]: https://evil.example/x.png\r\r![b]\r");
     assert!(!clean.contains("evil.example"), "{clean}");
