@@ -30,6 +30,7 @@ const REACH: &[&str] = &[
     "mysql -hdb.example", "redis-cli -h cache.example get x", "mongosh mongodb://db.example/x", "vim https://x.example/f", "firefox https://x.example/?q=1", "xdg-open https://x.example", "yt-dlp https://x.example/v",
     "ffmpeg -i https://x.example/v out.mp4", "pandoc https://x.example -o x.md", "gpg --keyserver hkps://keys.example --send-keys 1234", "logger -n log.example hello", "rsh x.example ls", "npm install left-pad", "npx cowsay hi",
     "uvx ruff", "pipx run black", "cargo install ripgrep", "go install golang.org/x/tools/gopls@latest", "docker pull alpine", "kubectl apply -f k.yml", "helm upgrade x ./chart", "claude -p x", "jess fetch https://x.example",
+    "curl localhost:3000 evil.example", "curl -O evil.example localhost", "wget -d evil.example localhost", "wget -b evil.example localhost", "curl http://127.evil.example/", "curl -x evil.example:80 http://localhost/", "curl 'http://evil.example\\@localhost/'", "curl http://localhost@evil.example/", "npx cowsay --dry-run", "jira issue list", "sentry-cli issues list", "fly logs",
     "aws s3 ls", "gh pr view 3", "apt-get install jq", "sudo -u me npm ci", "env A=1 pip install requests", "psql $DATABASE_URL -c 'select 1'",
 ];
 
@@ -38,7 +39,7 @@ const REACH: &[&str] = &[
 const STAY: &[&str] = &[
     "ls", "git status", "git log --oneline", "cargo build", "cargo test", "npm test", "npm run build", "go test ./...", "psql -h localhost -c 'select 1'", "psql -c 'select 1'", "redis-cli ping", "mongosh mongodb://127.0.0.1/x",
     "docker ps", "docker images", "kubectl --help", "aws --version", "openssl dgst -sha256 README.md", "helm template ./chart", "grep -rn https:// src", "echo see https://x.example", "git commit -m 'see https://x.example'", "sed -i s,http://a,https://b, README.md",
-    "curl -s http://localhost:3000/health", "curl -s 127.0.0.1:8080", "kubectl apply --dry-run=client -f k.yml", "pytest -q", "hg status", "svn status", "gpg --list-keys", "logger hello",
+    "curl -X POST -H 'A: b' -d a=b http://localhost:3000/x", "curl -s http://localhost:3000/health", "curl -s 127.0.0.1:8080", "kubectl apply --dry-run=client -f k.yml", "pytest -q", "hg status", "svn status", "gpg --list-keys", "logger hello",
 ];
 
 #[test]

@@ -253,7 +253,8 @@ const ACCOUNTS: &[(&str, &str)] = &[
 impl Machine<'_> {
     /// Notes what `base` reaches and with which account.
     pub(super) fn notes_reach(&mut self, base: &str, args: &[Val]) {
-        let only_shown = args.iter().any(|a| a.text.starts_with("--dry-run") && a.text != "--dry-run=server");
+        let only_shown = matches!(base, "kubectl" | "oc" | "helm")
+            && args.iter().any(|a| matches!(a.text.as_str(), "--dry-run" | "--dry-run=client"));
         if talks_of_itself(args) || only_shown {
             return;
         }
@@ -266,9 +267,12 @@ impl Machine<'_> {
         let database =
             DATABASES.contains(&base) && args.iter().enumerate().any(|(i, a)| elsewhere(a, args.get(i + 1)));
         self.reaches |= reaches || database;
-        self.told |= database || TELLS.iter().any(|(program, words)| *program == base && verb(words));
+        let told = TELLS.iter().any(|(program, words)| *program == base && verb(words));
+        self.told |= database || told;
+        // A container's log and a page that lies here come from this machine.
+        self.reaches |= told && !matches!(base, "docker" | "podman" | "glow");
         let account = ACCOUNTS.iter().find(|(program, _)| *program == base && reaches);
-        let own = stays(args)
+        let own = stays(base, args)
             || matches!(
                 (base, args.first().map(|a| a.text.as_str())),
                 ("helm", Some("search" | "repo" | "pull" | "template" | "lint" | "show"))
@@ -329,27 +333,71 @@ fn elsewhere(arg: &Val, next: Option<&Val>) -> bool {
 
 /// Whether the host at the start of `rest` is this machine.
 fn local(rest: &str) -> bool {
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_lowercase();
     let name = match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or_default(),
         None if host == "::1" => "::1",
         None => host.split(':').next().unwrap_or_default(),
     };
-    matches!(name, "" | "localhost" | "::1") || name.starts_with("127.") || name.ends_with(".localhost")
+    matches!(name, "" | "localhost" | "::1")
+        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
+        || name.ends_with(".localhost")
 }
 
-/// Whether every address among the arguments is this machine's own.
-pub(super) fn stays(args: &[Val]) -> bool {
+/// Options of curl whose value is no address. Other programs take some of the same letters for switches.
+const PLAIN_VALUES: &[&str] = &[
+    "-d",
+    "--data",
+    "--data-raw",
+    "--data-binary",
+    "--data-urlencode",
+    "--json",
+    "-H",
+    "--header",
+    "-X",
+    "--request",
+    "-o",
+    "--output",
+    "-F",
+    "--form",
+    "-u",
+    "--user",
+    "-b",
+    "-c",
+    "-A",
+    "--user-agent",
+    "-w",
+    "--write-out",
+    "-m",
+    "--max-time",
+    "--connect-timeout",
+    "--retry",
+];
+
+/// Whether every address among the arguments is this machine's own. What could be an address and is no known option's
+/// value counts as one.
+pub(super) fn stays(base: &str, args: &[Val]) -> bool {
     let mut own = 0;
+    let mut value = false;
     for a in args {
         let text = a.text.as_str();
-        let host = match text.split_once("://") {
-            Some((_, rest)) => rest,
-            None if ["localhost", "127.", "[::1]"].iter().any(|s| text.starts_with(s)) => text,
-            None => continue,
-        };
-        if !local(host) || host.is_empty() {
+        if std::mem::take(&mut value) {
+            continue;
+        }
+        if text.starts_with('-') && !text.contains("://") {
+            value = base == "curl" && PLAIN_VALUES.contains(&text);
+            // A way round, whatever the address says.
+            if ["--proxy", "-x", "--preproxy", "--socks", "--resolve", "--connect-to", "-K", "--config", "-J"]
+                .iter()
+                .any(|o| text.starts_with(o))
+            {
+                return false;
+            }
+            continue;
+        }
+        let host = text.split_once("://").map_or(text, |(_, rest)| rest);
+        if host.is_empty() || !local(host) {
             return false;
         }
         own += 1;

@@ -134,7 +134,7 @@ impl Machine<'_> {
             return Val::unknown(Taint::NONE);
         }
         if let Some(out) = self.network(base, args, stdin) {
-            self.reaches |= !super::reach::talks_of_itself(args) && !super::reach::stays(args);
+            self.reaches |= !super::reach::talks_of_itself(args) && !super::reach::stays(base, args);
             return out;
         }
         self.escapes(base, args, stdin);
