@@ -57,7 +57,7 @@ const STOPPED: &[(&str, &[&str])] = &[
     ("another repository's hooks", &["GIT_DIR=/tmp/x git status", "git --git-dir=/tmp/x status", "git --git-dir /tmp/x --work-tree . status", "GIT_CONFIG_GLOBAL=/tmp/c git fetch", "GIT_TEMPLATE_DIR=/tmp/t git init sub", "GIT_EXEC_PATH=/tmp/x git status"]),
     ("another directory", &["env -C ~/.ssh cat id_rsa", "env --chdir=/ cat HOME/.ssh/id_rsa", "sudo -D ~/.ssh cat id_rsa", "env -C.. rm -rf p"]),
     ("all that a listing names", &["find . | xargs rm", "find . -type f | xargs rm -f", "find . -type f -print0 | xargs -0 shred -u", "find ~ -type f | xargs -I{} rm {}"]),
-    ("the one among many", &["for i in {1..40} .env; do cat $i; done", "printf '%s\\n' a{0..39} .env | while read f; do cat $f; done", "printf '%s\\n' {1..300} .env | xargs -n1 cat", "printf '%s\\n' {1..300} 'cat .env' | sh", "for c in a{0..50} 'cat .env'; do $c; done", "parallel cat ::: {1..60} .env", "frob a a a a a a a a a a a a a a a a a sh -c 'cat .env'"]),
+    ("the one among many", &["for i in {1..40} .env; do cat $i; done", "printf '%s\\n' a{0..39} .env | while read f; do cat $f; done", "printf '%s\\n' {1..300} .env | xargs -n1 cat", "printf '%s\\n' {1..300} 'cat .env' | sh", "for c in a{0..50} 'cat .env'; do $c; done", "parallel cat ::: {1..60} .env", "for i in {1..300}; do echo x | dd of=/tmp/z$i; done; echo cat .env | dd of=/tmp/zz; sh /tmp/zz", "frob a a a a a a a a a a a a a a a a a sh -c 'cat .env'"]),
     ("a project inside the client's scratch", &["echo x > .claude/worktrees/x/.git/hooks/pre-commit", "echo x > .claude/worktrees/x/.github/workflows/x.yml", "echo x > .claude/worktrees/x/.claude/settings.json", "echo x > .claude/worktrees/x/CLAUDE.md"]),
 ];
 

@@ -351,9 +351,10 @@ impl Machine<'_> {
     pub(super) fn receives(&mut self, files: Vec<Val>, stdin: &Val) {
         for file in files {
             for path in self.meanings(&file) {
-                if self.state.files.len() < super::limits::FILES {
-                    self.state.files.insert(path, stdin.clone());
+                if self.state.files.len() >= super::limits::FILES && !self.state.files.contains_key(&path) {
+                    return self.bound("a command that writes too many files");
                 }
+                self.state.files.insert(path, stdin.clone());
             }
         }
     }
