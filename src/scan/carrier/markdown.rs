@@ -60,9 +60,7 @@ mod tests {
     use super::*;
 
     fn view(text: &str) -> String {
-        let mut out = Vec::new();
-        views(text, &mut out);
-        out.pop().map(|v| String::from_utf8(v.bytes).unwrap().trim().to_string()).unwrap_or_default()
+        crate::scan::carrier::last_view(text, views)
     }
 
     #[test]

@@ -85,3 +85,11 @@ fn extension(file: &str) -> String {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.rsplit_once('.').map(|(_, e)| e.to_ascii_lowercase()).unwrap_or_default()
 }
+
+/// For tests: the text of the last view that a parser gives.
+#[cfg(test)]
+fn last_view(text: &str, views: fn(&str, &mut Vec<View>)) -> String {
+    let mut out = Vec::new();
+    views(text, &mut out);
+    out.pop().map(|v| String::from_utf8_lossy(&v.bytes).trim().to_string()).unwrap_or_default()
+}
