@@ -1,13 +1,13 @@
 //! Turns `patterns/*.toml` into static tables, so that starting the scanner neither parses TOML nor builds an index: the
 //! compiler of shapes runs here. Examples stay out of it; tests and `jess explain` read them from the files themselves.
-//! Then sees to it that `jess-hook` is linked statically where that can be done.
+//! Then sees to it that the programs are linked statically where that can be done.
 // What stops a build script is an error of the build, and its message is read by whoever builds.
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::{collections::HashMap, env, fmt::Write as _, fs, path::Path};
 
-#[path = "build/static_hook.rs"]
-mod static_hook;
+#[path = "build/static_link.rs"]
+mod static_link;
 
 #[path = "src/scan/fold.rs"]
 #[allow(dead_code)]
@@ -62,7 +62,7 @@ struct Rule {
 }
 
 fn main() {
-    static_hook::link();
+    static_link::link();
     println!("cargo::rerun-if-changed=patterns");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");

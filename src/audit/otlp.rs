@@ -4,9 +4,10 @@
 //! onward. Names and reasons leave, contents never: a [`Record`] holds none.
 
 use super::Record;
+use hickory_resolver::TokioResolver;
 use serde_json::{Value, json};
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Records in one request.
@@ -77,16 +78,16 @@ pub fn body(records: &[Record]) -> Value {
 /// Sends records in batches of [`BATCH`]; how many were taken.
 pub fn send(address: &str, records: &[Record]) -> Result<usize, Error> {
     let url = url::Url::parse(address).map_err(|_| Error::Address(address.into()))?;
-    let (true, Some(host), Some(port)) =
-        (url.scheme() == "http", url.host_str(), url.port_or_known_default())
+    let (true, Some(host), Some(port)) = (url.scheme() == "http", url.host(), url.port_or_known_default())
     else {
         return Err(Error::Address(address.into()));
     };
     let path = if url.path() == "/" { PATH } else { url.path() };
     let to = format!("{host}:{port}");
+    let failed = |source| Error::Io { to: to.clone(), source };
+    let at = SocketAddr::new(resolve(&host).map_err(failed)?, port);
     for batch in records.chunks(BATCH) {
-        let status = post(&to, path, body(batch).to_string().as_bytes())
-            .map_err(|source| Error::Io { to: to.clone(), source })?;
+        let status = post(at, &to, path, body(batch).to_string().as_bytes()).map_err(failed)?;
         let taken = status.split_ascii_whitespace().nth(1).is_some_and(|code| code.starts_with('2'));
         if !taken {
             return Err(Error::Refused { to, status: crate::sanitise::escape(&status, false) });
@@ -95,10 +96,25 @@ pub fn send(address: &str, records: &[Record]) -> Result<usize, Error> {
     Ok(records.len())
 }
 
-/// One request; the status line.
-fn post(to: &str, path: &str, body: &[u8]) -> io::Result<String> {
-    let address = to.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+/// The first address of the collector. The C library's resolver loads modules at run time, which a static program does
+/// without; this one respects /etc/hosts and /etc/resolv.conf.
+fn resolve(host: &url::Host<&str>) -> io::Result<IpAddr> {
+    let name = match host {
+        url::Host::Ipv4(ip) => return Ok(IpAddr::V4(*ip)),
+        url::Host::Ipv6(ip) => return Ok(IpAddr::V6(*ip)),
+        url::Host::Domain(name) => *name,
+    };
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let resolver = TokioResolver::builder_tokio().and_then(|b| b.build()).map_err(io::Error::other)?;
+        let lookup = tokio::time::timeout(PATIENCE, resolver.lookup_ip(name));
+        let found = lookup.await.map_err(|_| io::ErrorKind::TimedOut)?.map_err(io::Error::other)?;
+        found.iter().next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
+    })
+}
+
+/// One request to the collector at `at`, called `to`; the status line.
+fn post(at: SocketAddr, to: &str, path: &str, body: &[u8]) -> io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let head = format!(

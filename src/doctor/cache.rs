@@ -44,7 +44,7 @@ fn directory() -> Option<PathBuf> {
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let base = std::env::var_os("XDG_CACHE_HOME")
         .and_then(|dir| absolute(dir.into()))
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))?;
+        .or_else(|| crate::sandbox::env::home().map(|home| home.join(".cache")))?;
     absolute(base.join("jess"))
 }
 

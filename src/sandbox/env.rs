@@ -3,6 +3,7 @@
 use super::sys;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 /// Where the private, empty HOME is inside.
 pub const HOME: &str = "/home/jess";
@@ -83,6 +84,11 @@ pub fn set(env: &mut Vec<(OsString, OsString)>, name: impl AsRef<OsStr>, value: 
 
 fn passes(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
+}
+
+/// `HOME`, if it is absolute. The C library's table of users is not asked: a static program would have to load modules for it.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 #[cfg(test)]

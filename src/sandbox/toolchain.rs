@@ -131,7 +131,7 @@ pub fn find(wanted: Option<&Tools>) -> Result<Vec<Found>, Error> {
     let variable = |name: &str| std::env::var_os(name);
     match wanted {
         None | Some(Tools::All(false)) => Ok(Vec::new()),
-        wanted => search(wanted, &std::env::home_dir().unwrap_or_default(), &variable),
+        wanted => search(wanted, &super::env::home().unwrap_or_default(), &variable),
     }
 }
 

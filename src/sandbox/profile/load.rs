@@ -98,7 +98,7 @@ pub struct Found {
 /// # Errors
 /// [`Error`]: no such profile, an unreadable or invalid file, `extends` that go round, too deep or too wide.
 pub fn load(name: &str) -> Result<LoadedProfile, Error> {
-    Loader { places: places(), home: std::env::home_dir() }.load(name, &mut Vec::new(), &mut 0)
+    Loader { places: places(), home: crate::sandbox::env::home() }.load(name, &mut Vec::new(), &mut 0)
 }
 
 /// Directories with profiles: the user's, then the machine's.
@@ -106,7 +106,7 @@ fn places() -> Vec<PathBuf> {
     let user = std::env::var_os("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
-        .or_else(|| std::env::home_dir().map(|home| home.join(".config")));
+        .or_else(|| crate::sandbox::env::home().map(|home| home.join(".config")));
     user.into_iter()
         .map(|dir| dir.join("jess/profiles"))
         .chain([PathBuf::from("/etc/jess/profiles")])

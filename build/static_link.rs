@@ -1,27 +1,31 @@
-//! Links `jess-hook` and `jess-check` statically where the machine has the archives: a process that starts at every tool
-//! call, or for every text, then starts without the dynamic loader. Elsewhere it is linked like any other; see docs/adr/static-hook.md.
+//! Links the programs statically where the machine has the archives: a process that starts at every tool call, for every
+//! text or for every command then starts without the dynamic loader. Elsewhere they are linked like any other; see
+//! docs/adr/static-linking.md.
 
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Asks for the static linkage of `jess-hook` and `jess-check`.
+/// The programs of the package.
+const PROGRAMS: [&str; 4] = ["jess", "jess-hook", "jess-check", "jess-run"];
+
+/// Asks for the static linkage of [`PROGRAMS`].
 ///
 /// The flag that asks rustc for this is one for all binaries, build scripts and macros, so the linker is asked instead:
 /// for `-static`, and to take the names of the shared libraries that rustc gives it from a directory of scripts that
 /// point at the archives.
 pub fn link() {
-    println!("cargo::rerun-if-env-changed=JESS_HOOK_DYNAMIC");
+    println!("cargo::rerun-if-env-changed=JESS_DYNAMIC");
     let var = |name: &str| env::var(name).unwrap_or_default();
     let gnu = var("CARGO_CFG_TARGET_OS") == "linux" && var("CARGO_CFG_TARGET_ENV") == "gnu";
     let native = var("HOST") == var("TARGET");
     let asked = var("CARGO_CFG_TARGET_FEATURE").split(',').any(|f| f == "crt-static");
-    if !gnu || !native || asked || env::var_os("JESS_HOOK_DYNAMIC").is_some() {
+    if !gnu || !native || asked || env::var_os("JESS_DYNAMIC").is_some() {
         return;
     }
-    let dir = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("static-hook");
+    let dir = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("static-link");
     if let Some(()) = archives(&dir, &var("RUSTC_LINKER")) {
-        for program in ["jess-hook", "jess-check"] {
+        for program in PROGRAMS {
             println!("cargo::rustc-link-arg-bin={program}=-L{}", dir.display());
             println!("cargo::rustc-link-arg-bin={program}=-static");
             println!("cargo::rustc-link-arg-bin={program}=-no-pie");
