@@ -3,6 +3,7 @@
 //! [`check_text`] looks at one document, [`check_tree`] at everything a run wrote. A finding names the file, the line
 //! and the kind, never the secret.
 
+mod controls;
 pub mod encoded;
 pub mod patch;
 pub mod provenance;
@@ -38,12 +39,15 @@ impl fmt::Display for Finding {
     }
 }
 
+/// The kind of a finding about control characters that act on a terminal; one a line.
+pub(crate) const TERMINAL: &str = "terminal-control";
+
 /// Findings of one document, or of one tree, that are listed; where there are more, the last says so
 /// (`too-many-findings`).
 pub const MAX_FINDINGS: usize = 1000;
 
 /// Every finding in one document, at most [`MAX_FINDINGS`] and one; `name` stands as the file in each: secrets, plain
-/// and encoded, and auto-fetching markup. Linear in the input.
+/// and encoded, auto-fetching markup, and control characters that act on a terminal. Linear in the input.
 pub fn check_text(name: &str, text: &Untrusted<impl AsRef<str>>) -> Vec<Finding> {
     check_document(name, text, None, &envelope::Policy::default())
 }
@@ -70,6 +74,21 @@ pub fn check_document(
         file: name.into(),
         line,
         kind: "autofetch".into(),
+    }));
+    let mut lines = Lines::new(text);
+    let mut acting: Vec<usize> = Vec::new();
+    for line in controls::find(text).map(|at| lines.of(at)) {
+        if acting.last() != Some(&line) {
+            acting.push(line);
+        }
+        if acting.len() > MAX_FINDINGS {
+            break;
+        }
+    }
+    findings.extend(acting.into_iter().map(|line| Finding {
+        file: name.into(),
+        line,
+        kind: TERMINAL.into(),
     }));
     findings.sort_by_key(|f| f.line);
     if findings.len() > MAX_FINDINGS {
@@ -102,7 +121,8 @@ fn leaks(text: &str, known: Option<&encoded::Known>) -> Vec<encoded::EncodedHit>
     kept
 }
 
-/// `text` fit to publish: secrets in any form and auto-fetching markup replaced.
+/// `text` fit to publish: secrets in any form and auto-fetching markup replaced, and control characters that act on a
+/// terminal written out.
 pub fn redact(text: &Untrusted<impl AsRef<str>>) -> String {
     redact_for(text, None, &envelope::Policy::default())
 }
@@ -118,6 +138,7 @@ pub fn redact_for(
     for _ in 0..PASSES {
         // Invisible characters go first: they could split a secret for the search and not for a reader.
         let (stripped, _) = envelope::redact_autofetch_with(&text, policy);
+        let stripped = controls::written_out(stripped);
         let found = leaks(&stripped, known);
         if found.is_empty() {
             return stripped.into_owned();
@@ -126,6 +147,7 @@ pub fn redact_for(
         text = Cow::Owned(replaced);
     }
     let (stripped, _) = envelope::redact_autofetch_with(&text, policy);
+    let stripped = controls::written_out(stripped);
     if leaks(&stripped, known).is_empty() {
         stripped.into_owned()
     } else {
@@ -221,6 +243,16 @@ mod tests {
         let dirty = Untrusted::new(format!("{token} <img src=//e>"));
         assert!(!check_text("x", &dirty).is_empty());
         assert!(check_text("x", &Untrusted::new(redact(&dirty))).is_empty());
+    }
+
+    #[test]
+    fn control_characters_that_act_on_a_terminal_do_not_leave() {
+        let dirty = Untrusted::new("ok\n\x1b]0;title\x07 and \x1b[21t\n\u{9b}6n\n\x1b[31mred\x1b[0m\n");
+        let shown: Vec<String> = check_text("x", &dirty).iter().map(Finding::to_string).collect();
+        assert_eq!(shown, ["x:2: terminal-control", "x:3: terminal-control"]);
+        let clean = redact(&dirty);
+        assert_eq!(clean, "ok\n\\x1b]0;title\\x07 and \\x1b[21t\n\\x9b6n\n\x1b[31mred\x1b[0m\n");
+        assert!(check_text("x", &Untrusted::new(&clean)).is_empty());
     }
 
     #[test]

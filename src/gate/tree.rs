@@ -4,11 +4,12 @@
 //! swapped in meanwhile leads out of the tree. Anything that is neither a regular file nor a directory is a finding.
 
 use super::encoded::Known;
-use super::{Finding, MAX_FINDINGS, check_document};
+use super::{Finding, MAX_FINDINGS, TERMINAL, check_document};
 use crate::envelope::Policy;
 use crate::untrusted::Untrusted;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -79,11 +80,14 @@ impl Walk<'_> {
         self.about(file, kind);
     }
 
-    /// The findings in one text about `file`.
-    fn text(&mut self, file: &Path, text: &str, whole: bool) {
+    /// The findings in one text about `file`. Control characters are no finding in what is no text.
+    fn text(&mut self, file: &Path, text: &str, whole: bool, binary: bool) {
         for finding in check_document("", &Untrusted::new(text), self.known, self.policy) {
             if self.ended {
                 return;
+            }
+            if binary && finding.kind == TERMINAL {
+                continue;
             }
             let line = if whole { 0 } else { finding.line };
             self.findings.push(Finding { file: file.to_path_buf(), line, ..finding });
@@ -119,7 +123,7 @@ impl Walk<'_> {
             let child = path.join(std::ffi::OsStr::new(&*shown));
             // The finding must not carry the secret that the name is.
             let before = self.findings.len();
-            self.text(&path.join("(a name)"), &shown, true);
+            self.text(&path.join("(a name)"), &shown, true, false);
             let child = if self.findings.len() > before { path.join("(a name)") } else { child };
             let Ok(stat) = rustix::fs::statat(&fd, &*name, AtFlags::SYMLINK_NOFOLLOW) else {
                 self.about(child, "unreadable");
@@ -167,11 +171,13 @@ impl Walk<'_> {
         if self.bytes > MAX_TOTAL {
             return self.end(path, "too-much");
         }
-        self.text(&path, &String::from_utf8_lossy(&bytes), false);
+        let text = String::from_utf8_lossy(&bytes);
+        let binary = matches!(text, Cow::Owned(_)) || bytes.contains(&0);
+        self.text(&path, &text, false, binary);
         // UTF-16 and UTF-32 hide from a search for bytes; without their zeros Latin text is plain again.
         if bytes.contains(&0) {
             bytes.retain(|byte| *byte != 0);
-            self.text(&path, &String::from_utf8_lossy(&bytes), false);
+            self.text(&path, &String::from_utf8_lossy(&bytes), false, true);
         }
     }
 }

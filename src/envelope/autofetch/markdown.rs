@@ -113,7 +113,10 @@ impl<'a> Scanner<'a> {
             // Code, or a definition in a list: the block it stands in says which.
             let window = self.bytes.get(close + 2..self.bytes.len().min(close + 258)).unwrap_or_default();
             self.unsure |= window.iter().any(|b| matches!(b, b':' | b'/' | b'&' | b'\\' | b'%'));
-            return None;
+            // Some parsers take a destination whose parentheses do not balance; the one that is asked does not.
+            if !window.contains(&b'(') {
+                return None;
+            }
         }
         let footnote = self.byte(start + 1) == b'^';
         if close == start + 1 {
@@ -141,8 +144,15 @@ impl<'a> Scanner<'a> {
 
     /// Reads a destination at `from`, after optional white space: `<…>` or balanced, and what follows it.
     fn destination(&mut self, from: usize, inline: bool) -> Destination<'a> {
-        let at = self.skip_space(from);
+        let mut at = self.skip_space(from);
         self.line_end_inside(from, at);
+        // The next line of a definition in a quotation begins with the quotation's own mark.
+        if !inline && self.bytes.get(from..at).is_some_and(|gap| gap.contains(&b'\n') || gap.contains(&b'\r'))
+        {
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let marks = rest.iter().take_while(|b| matches!(b, b'>' | b' ' | b'\t')).count();
+            at += if self.spend(marks) { marks } else { 0 };
+        }
         let (dest, end) = if self.byte(at) == b'<' {
             let inner = self.bytes.get(at + 1..).unwrap_or_default();
             let len =

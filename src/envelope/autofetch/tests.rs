@@ -252,6 +252,32 @@ fn a_definition_behind_any_container_goes() {
 }
 
 #[test]
+fn a_definition_whose_parentheses_do_not_balance_goes_in_any_container() {
+    for dest in [
+        "https://evil.example/(x",
+        "//evil.example/((x",
+        "https:evil.example/(()x",
+        "https://evil.example/(x 't'",
+    ] {
+        for head in [
+            "> [b]:\n> ",
+            "> > [b]:\n> > ",
+            "- a\n\n    [b]: ",
+            "1. x\n\n   - y\n\n     [b]: ",
+            ">[b]:\n>",
+            "- [b]:\n  ",
+        ] {
+            let clean = out(&format!("{head}{dest}\n\n![b]\n"));
+            assert!(!clean.contains("evil.example"), "{head:?} {dest}: {clean}");
+        }
+    }
+    let script = out("> [b]:\n> javascript:evil(\n\n[b]\n");
+    assert!(!script.contains("javascript:"), "{script}");
+    let code = "    a[b]: f(x)\n    [b]: f(x)\n";
+    assert_eq!(out(code), code);
+}
+
+#[test]
 fn a_second_equals_sign_opens_an_unquoted_value() {
     for equals in ["==", "= ="] {
         let tag = format!("<div style{equals}\"a\";background:url(https://evil.example/x)>hi</div>");
