@@ -24,6 +24,8 @@ enum Action {
     },
     /// List every key with its default, what a project may do with it, and what it does.
     Keys,
+    /// List the names of all rules, for rules.deny and rules.off.
+    Rules,
     /// Print the JSON schema of a configuration file.
     Schema,
 }
@@ -40,6 +42,12 @@ pub fn run(args: Args) -> Exit {
                     keys::Project::Refused => "may not",
                 };
                 say!("{:26} {:11} project: {:9} {}", key.name, key.default, project, key.doc);
+            }
+            Exit::OK
+        }
+        Action::Rules => {
+            for name in crate::policy::rule_names::RULES {
+                say!("{name}");
             }
             Exit::OK
         }

@@ -12,6 +12,7 @@ pub mod custom;
 pub(crate) mod mcp;
 pub mod paths;
 pub mod restricted;
+pub mod rule_names;
 pub mod rule_of_two;
 pub mod shell;
 pub(crate) mod tools;
