@@ -18,7 +18,7 @@ enum Action {
         /// A file that counts before the operator's.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// The project; the working directory when left out.
+        /// The project; the working directory when left out, and then the file above it in the same Git working tree.
         #[arg(long, value_name = "DIR")]
         project: Option<PathBuf>,
     },
@@ -60,8 +60,11 @@ pub fn run(args: Args) -> Exit {
 }
 
 fn check(flag: Option<PathBuf>, project: Option<PathBuf>) -> Exit {
-    let project = project.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| "/".into());
     let var = |n: &str| std::env::var(n).ok();
+    let absolute = project.map(|p| std::path::absolute(&p).unwrap_or(p));
+    let project = absolute
+        .or_else(|| std::env::current_dir().ok().map(|cwd| config::project(&var, &cwd)))
+        .unwrap_or_else(|| "/".into());
     let home = var("HOME").map(PathBuf::from).unwrap_or_else(|| "/".into());
     let places = Places { flag, ..Places::of(&var, &home, &project) };
     for (origin, path) in places.files() {

@@ -249,6 +249,36 @@ fn a_broken_file_counts_as_it_was_last_and_never_as_none() {
 }
 
 #[test]
+fn the_projects_file_is_found_from_a_directory_of_its_working_tree() {
+    let w = World::new();
+    fs::create_dir_all(w.at("home/p/src/deep")).unwrap();
+    let found = |from: &str| {
+        let at = w.at(from);
+        Places::of(&|_| None, &w.at("home"), &at).project
+    };
+    w.project("");
+    assert_eq!((found("home/p"), found("home/p/src/deep")), (w.at("home/p"), w.at("home/p/src/deep")));
+    fs::create_dir(w.at("home/p/.git")).unwrap();
+    assert_eq!((found("home/p"), found("home/p/src/deep")), (w.at("home/p"), w.at("home/p")));
+    // A tree in the tree is a part of it.
+    fs::create_dir(w.at("home/p/src/.git")).unwrap();
+    assert_eq!(found("home/p/src/deep"), w.at("home/p"));
+    // A file nearer by counts.
+    w.write("home/p/src/jess.toml", "");
+    assert_eq!(found("home/p/src/deep"), w.at("home/p/src"));
+    // The home's is no project's, whatever stands there.
+    w.write("home/jess.toml", "");
+    fs::create_dir_all(w.at("home/.git")).unwrap();
+    fs::create_dir_all(w.at("home/q")).unwrap();
+    assert_eq!(found("home/q"), w.at("home/q"));
+    // The client's word counts where the command is started in it.
+    let named = w.at("home/p").to_string_lossy().into_owned();
+    let var = |name: &str| (name == "CLAUDE_PROJECT_DIR").then(|| named.clone());
+    assert_eq!(project(&var, &w.at("home/p/src")), w.at("home/p"));
+    assert_eq!(project(&var, &w.at("home/q")), w.at("home/q"));
+}
+
+#[test]
 fn a_rule_that_is_none_is_an_error_that_names_it_and_the_ones_like_it() {
     let w = World::new();
     w.operator("[rules]\noff = [\"destroy.git\"]\n");
