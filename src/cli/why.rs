@@ -1,5 +1,6 @@
 //! `jess why`: why a decision fell.
 
+use super::failed::Failed;
 use crate::exit::Exit;
 
 /// Say why a call was decided as it was.
@@ -11,12 +12,9 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Exit {
-    let records = match super::log::open().and_then(|l| l.records().map_err(|e| e.to_string())) {
+    let records = match super::log::open().and_then(|l| l.records()) {
         Ok(records) => records,
-        Err(why) => {
-            tell!("jess: {why}");
-            return Exit::INTERNAL;
-        }
+        Err(why) => return Failed::from(why).tell(),
     };
     let found: Vec<_> = records
         .iter()
