@@ -244,7 +244,7 @@ impl Machine<'_> {
             | "GOPROXY"
             | "BUNDLE_MIRROR__ALL"
             | "CARGO_REGISTRIES_CRATES_IO_INDEX"
-                if text.contains("://") && !usual_registry(&text) =>
+                if text.contains("://") && !super::registries::usual(&text) =>
             {
                 self.ask(
                     "run.fetched",
@@ -344,19 +344,4 @@ pub(super) fn assigns(arg: &Val) -> Option<(String, Val)> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '%' | '.' | '(' | ')');
     let fits = !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() && name.chars().all(plain);
     fits.then(|| (name.to_owned(), arg.map(value)))
-}
-
-/// Registries that packages come from anyway, and those on this machine.
-fn usual_registry(url: &str) -> bool {
-    [
-        "https://registry.npmjs.org",
-        "https://pypi.org/",
-        "https://proxy.golang.org",
-        "https://registry.yarnpkg.com",
-        "http://localhost",
-        "http://127.0.0.1",
-        "https://index.crates.io",
-    ]
-    .iter()
-    .any(|u| url.starts_with(u))
 }
