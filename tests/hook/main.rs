@@ -9,6 +9,7 @@ mod found;
 mod fuzz;
 mod known;
 mod labels;
+mod near;
 mod ordinary;
 mod places;
 mod protocol;

@@ -97,6 +97,8 @@ impl Machine<'_> {
 
     /// Variables that make a program run something else.
     pub(super) fn environment(&mut self, name: &str, value: &Val) {
+        self.containers_elsewhere |=
+            matches!(name, "DOCKER_HOST" | "DOCKER_CONTEXT" | "DOCKER_CONFIG" | "CONTAINER_HOST");
         let text = value.text.clone();
         match name {
             "LD_PRELOAD"

@@ -35,6 +35,7 @@ mod git_config;
 mod git_names;
 mod git_push;
 mod io;
+mod issuers;
 mod language;
 mod latent;
 pub mod limits;
