@@ -13,6 +13,7 @@ mod near;
 mod ordinary;
 mod places;
 mod protocol;
+mod recipes;
 mod sealing;
 mod state;
 mod tools;
