@@ -16,6 +16,7 @@ pub mod rule_names;
 pub mod rule_of_two;
 pub mod shell;
 pub(crate) mod tools;
+pub mod ways;
 pub mod web;
 pub mod world;
 
