@@ -106,6 +106,10 @@ fn init(args: &Args) -> Result<Exit, Failed> {
             })?;
             say!("wrote {}", crate::sanitise::path(&file));
         }
+        let dir = crate::sanitise::path(&dir);
+        say!(
+            "install it with the client: claude plugin marketplace add {dir}, then claude plugin install jess@jess"
+        );
         return Ok(Exit::OK);
     }
     let jess = std::env::current_exe()
@@ -156,7 +160,10 @@ fn init(args: &Args) -> Result<Exit, Failed> {
 
 fn remove(args: &RemoveArgs) -> Result<(), Failed> {
     if args.scope == Scope::Plugin {
-        return Err(Failed::usage("take a plugin out with the client: claude plugin uninstall jess"));
+        return Err(Failed::usage(
+            "take a plugin out with the client: claude plugin uninstall jess@jess, then claude plugin marketplace remove jess; then \
+             delete the directory that jess init made",
+        ));
     }
     let file = settings(args.scope, args.dir.as_ref())?;
     match install::uninstall(&file, &state_dir()?)? {
