@@ -88,7 +88,7 @@ fn a_plugin_is_installed_and_taken_out_by_the_client() {
         };
         assert!(jess(&["init", "--scope", "plugin"]).status.success());
         let settings = || std::fs::read_to_string(place.root().join(".claude/settings.json")).unwrap();
-        plugin(&place, &["marketplace", "add", &dir.to_string_lossy()]);
+        plugin(&place, &["marketplace", "add", dir.to_str().unwrap()]);
         plugin(&place, &["install", "jess@jess"]);
         assert!(settings().contains("jess@jess") && plugin(&place, &["list"]).contains("jess@jess"));
         // jess itself takes nothing out here, and says who does.
