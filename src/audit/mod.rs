@@ -40,6 +40,10 @@ pub struct Record {
     pub rule: String,
     /// What the model was told.
     pub reason: String,
+    /// What was stopped or asked about: the start of the command, the file or the address, without secrets. Empty for
+    /// everything else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
 }
 
 /// Why the log could not be used.

@@ -18,12 +18,14 @@ enum Action {
         /// A file that counts before the operator's.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// The project; the working directory when left out.
+        /// The project; the working directory when left out, and then the file above it in the same Git working tree.
         #[arg(long, value_name = "DIR")]
         project: Option<PathBuf>,
     },
     /// List every key with its default, what a project may do with it, and what it does.
     Keys,
+    /// List the names of all rules, for rules.deny and rules.off.
+    Rules,
     /// Print the JSON schema of a configuration file.
     Schema,
 }
@@ -43,6 +45,12 @@ pub fn run(args: Args) -> Exit {
             }
             Exit::OK
         }
+        Action::Rules => {
+            for name in crate::policy::rule_names::RULES {
+                say!("{name}");
+            }
+            Exit::OK
+        }
         Action::Schema => {
             say!("{}", serde_json::to_string_pretty(&keys::schema()).unwrap_or_default());
             Exit::OK
@@ -52,8 +60,11 @@ pub fn run(args: Args) -> Exit {
 }
 
 fn check(flag: Option<PathBuf>, project: Option<PathBuf>) -> Exit {
-    let project = project.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| "/".into());
     let var = |n: &str| std::env::var(n).ok();
+    let absolute = project.map(|p| std::path::absolute(&p).unwrap_or(p));
+    let project = absolute
+        .or_else(|| std::env::current_dir().ok().map(|cwd| config::project(&var, &cwd)))
+        .unwrap_or_else(|| "/".into());
     let home = var("HOME").map(PathBuf::from).unwrap_or_else(|| "/".into());
     let places = Places { flag, ..Places::of(&var, &home, &project) };
     for (origin, path) in places.files() {

@@ -35,7 +35,7 @@ pub fn run(args: Args) -> Exit {
     let var = |n: &str| std::env::var(n).ok();
     let Some(dir) = daemon::dir(&var) else {
         tell!("jess: there is neither XDG_RUNTIME_DIR nor HOME, so there is no place for the socket");
-        return Exit::INTERNAL;
+        return Exit::USAGE;
     };
     let home = var("HOME").map(PathBuf::from).unwrap_or_else(|| "/".into());
     let idle = args

@@ -1,6 +1,7 @@
 //! `jess init` and `jess uninstall`: the hook in a client's settings.
 
-use crate::audit::state;
+use super::failed::Failed;
+use crate::audit::{self, state};
 use crate::exit::Exit;
 use crate::install::{self, Client, Form, Removed, plugin, prove};
 use std::path::{Path, PathBuf};
@@ -56,38 +57,29 @@ pub fn run(args: Args) -> Exit {
     if args.pre_commit {
         return super::precommit::run(args.dir.as_deref());
     }
-    match init(&args) {
-        Ok(exit) => exit,
-        Err(why) => {
-            tell!("jess: {why}");
-            Exit::INTERNAL
-        }
-    }
+    init(&args).unwrap_or_else(Failed::tell)
 }
 
 /// Takes out.
 pub fn uninstall(args: RemoveArgs) -> Exit {
     match remove(&args) {
         Ok(()) => Exit::OK,
-        Err(why) => {
-            tell!("jess: {why}");
-            Exit::INTERNAL
-        }
+        Err(failed) => failed.tell(),
     }
 }
 
-fn directory(dir: Option<&PathBuf>) -> Result<PathBuf, String> {
+fn directory(dir: Option<&PathBuf>) -> Result<PathBuf, Failed> {
     let dir = match dir {
         Some(d) => std::path::absolute(d),
         None => std::env::current_dir(),
     };
-    dir.map_err(|e| format!("the directory is not known: {e}"))
+    dir.map_err(|e| Failed::usage(format!("the directory is not known: {e}")))
 }
 
-fn settings(scope: Scope, dir: Option<&PathBuf>) -> Result<PathBuf, String> {
+fn settings(scope: Scope, dir: Option<&PathBuf>) -> Result<PathBuf, Failed> {
     Ok(match scope {
         Scope::User => {
-            let home = std::env::var("HOME").map_err(|_| "there is no HOME")?;
+            let home = std::env::var("HOME").map_err(|_| Failed::usage("there is no HOME"))?;
             let own = std::env::var_os("CLAUDE_CONFIG_DIR").map(PathBuf::from);
             own.unwrap_or_else(|| Path::new(&home).join(".claude")).join("settings.json")
         }
@@ -96,12 +88,11 @@ fn settings(scope: Scope, dir: Option<&PathBuf>) -> Result<PathBuf, String> {
     })
 }
 
-fn state_dir() -> Result<PathBuf, String> {
-    state::dir(|n| std::env::var(n).ok())
-        .ok_or_else(|| "there is no HOME, so there is no place for a record".into())
+fn state_dir() -> Result<PathBuf, Failed> {
+    Ok(state::dir(|n| std::env::var(n).ok()).ok_or(audit::Error::Nowhere)?)
 }
 
-fn init(args: &Args) -> Result<Exit, String> {
+fn init(args: &Args) -> Result<Exit, Failed> {
     if args.scope == Scope::Plugin {
         let dir = directory(args.dir.as_ref())?;
         for (path, value) in plugin::files() {
@@ -110,20 +101,29 @@ fn init(args: &Args) -> Result<Exit, String> {
                 std::fs::create_dir_all(file.parent().unwrap_or(&dir))?;
                 std::fs::write(&file, plugin::text(&value))
             };
-            put().map_err(|e| format!("cannot write {}: {e}", crate::sanitise::path(&file)))?;
+            put().map_err(|e| {
+                Failed::io(e.kind(), format!("cannot write {}: {e}", crate::sanitise::path(&file)))
+            })?;
             say!("wrote {}", crate::sanitise::path(&file));
         }
+        let dir = crate::sanitise::path(&dir);
+        say!(
+            "install it with the client: claude plugin marketplace add {dir}, then claude plugin install jess@jess"
+        );
         return Ok(Exit::OK);
     }
-    let jess = std::env::current_exe().and_then(|p| p.canonicalize()).map_err(|e| e.to_string())?;
-    let hook = install::hook_of(&jess).map_err(|e| e.to_string())?;
+    let jess = std::env::current_exe()
+        .and_then(|p| p.canonicalize())
+        .map_err(|e| Failed::internal(format!("the path of jess is not known: {e}")))?;
+    let hook = install::hook_of(&jess)?;
     let client = Client::find(args.client.as_deref());
     if let (None, Some(named)) = (&client, &args.client) {
-        return Err(format!("{} does not say a version; is it Claude Code?", crate::sanitise::path(named)));
+        let named = crate::sanitise::path(named);
+        return Err(Failed::usage(format!("{named} does not say a version; is it Claude Code?")));
     }
     let form = Form::of(client.as_ref());
     let file = settings(args.scope, args.dir.as_ref())?;
-    install::install(&file, &hook, form, &state_dir()?).map_err(|e| e.to_string())?;
+    install::install(&file, &hook, form, &state_dir()?)?;
     say!("installed in {}", crate::sanitise::path(&file));
     // What the client does not read protects nobody, however well it is written.
     let standing = install::check::look(std::slice::from_ref(&file), client.as_ref());
@@ -147,7 +147,7 @@ fn init(args: &Args) -> Result<Exit, String> {
     if args.no_proof {
         return Ok(Exit::OK);
     }
-    let proofs = prove::prove(&client, &hook, form).map_err(|e| e.to_string())?;
+    let proofs = prove::prove(&client, &hook, form).map_err(|e| Failed::internal(e.to_string()))?;
     for proof in &proofs {
         say!("{} {}", if proof.holds { "proved:" } else { "NOT SO:" }, proof.what);
     }
@@ -158,12 +158,15 @@ fn init(args: &Args) -> Result<Exit, String> {
     Ok(Exit::REFUSED)
 }
 
-fn remove(args: &RemoveArgs) -> Result<(), String> {
+fn remove(args: &RemoveArgs) -> Result<(), Failed> {
     if args.scope == Scope::Plugin {
-        return Err("take a plugin out with the client: claude plugin uninstall jess".into());
+        return Err(Failed::usage(
+            "take a plugin out with the client: claude plugin uninstall jess@jess, then claude plugin marketplace remove jess; then \
+             delete the directory that jess init made",
+        ));
     }
     let file = settings(args.scope, args.dir.as_ref())?;
-    match install::uninstall(&file, &state_dir()?).map_err(|e| e.to_string())? {
+    match install::uninstall(&file, &state_dir()?)? {
         Removed::Restored => say!("{} is as it was before", crate::sanitise::path(&file)),
         Removed::Edited => {
             say!("the hook is out of {}; what else changed in it stays", crate::sanitise::path(&file))

@@ -1,7 +1,8 @@
 //! `jess log`: the audit trail of decisions.
 
+use super::failed::Failed;
 use crate::audit::time::utc;
-use crate::audit::{Log, Record, otlp, state};
+use crate::audit::{self, Log, Record, otlp, state};
 use crate::exit::Exit;
 
 /// Show the audit trail of hook decisions.
@@ -31,23 +32,16 @@ pub struct Args {
 }
 
 /// Opens the log of this user.
-pub(super) fn open() -> Result<Log, String> {
-    let dir = state::dir(|n| std::env::var(n).ok()).ok_or("there is no HOME, so there is no audit log")?;
-    Log::open(&dir).map_err(|e| e.to_string())
+pub(super) fn open() -> Result<Log, audit::Error> {
+    Log::open(&state::dir(|n| std::env::var(n).ok()).ok_or(audit::Error::Nowhere)?)
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> Exit {
-    match show(&args) {
-        Ok(exit) => exit,
-        Err(why) => {
-            tell!("jess: {why}");
-            Exit::INTERNAL
-        }
-    }
+    show(&args).unwrap_or_else(Failed::tell)
 }
 
-fn show(args: &Args) -> Result<Exit, String> {
+fn show(args: &Args) -> Result<Exit, Failed> {
     let log = open()?;
     if args.verify {
         return match log.verify() {
@@ -62,14 +56,14 @@ fn show(args: &Args) -> Result<Exit, String> {
         };
     }
     let fits = |want: &Option<String>, is: &str| want.as_deref().is_none_or(|w| w == is);
-    let mut records = log.records().map_err(|e| e.to_string())?;
+    let mut records = log.records()?;
     records.retain(|r| {
         fits(&args.session, &r.session_id) && fits(&args.verdict, &r.verdict) && fits(&args.tool, &r.tool)
     });
     let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
     if let Some(address) = &args.otlp {
         let records = records.get(skip..).unwrap_or_default();
-        let sent = otlp::send(address, records).map_err(|e| e.to_string())?;
+        let sent = otlp::send(address, records)?;
         say!("{sent} records sent");
         return Ok(Exit::OK);
     }

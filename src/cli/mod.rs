@@ -22,6 +22,7 @@ mod dispatch;
 mod doctor;
 mod drill;
 mod explain;
+mod failed;
 mod fetch;
 mod gate;
 mod hook;

@@ -1,6 +1,7 @@
 //! `jess session clear`: a person takes the labels and counts of a session away.
 
-use crate::audit::{Record, state};
+use super::failed::Failed;
+use crate::audit::{self, Record, state};
 use crate::exit::Exit;
 use crate::policy::rule_of_two::{self, Attended};
 
@@ -47,16 +48,13 @@ pub fn run(args: Args) -> Exit {
             tell!("jess: {id} has no labels and no counts; see jess status");
             Exit::FINDINGS
         }
-        Err(why) => {
-            tell!("jess: {why}");
-            Exit::INTERNAL
-        }
+        Err(why) => Failed::from(why).tell(),
     }
 }
 
 /// On record first: what cannot be recorded does not happen.
-fn clear(id: &str, reason: &str) -> Result<bool, String> {
-    let dir = state::dir(|n| std::env::var(n).ok()).ok_or("there is no HOME, so there are no sessions")?;
+fn clear(id: &str, reason: &str) -> Result<bool, audit::Error> {
+    let dir = state::dir(|n| std::env::var(n).ok()).ok_or(audit::Error::Nowhere)?;
     if !state::sessions(&dir).iter().any(|s| s == id) {
         return Ok(false);
     }
@@ -70,6 +68,6 @@ fn clear(id: &str, reason: &str) -> Result<bool, String> {
         reason: reason.to_owned(),
         ..Record::default()
     };
-    super::log::open()?.append(&record).map_err(|e| e.to_string())?;
-    state::clear(&dir, id).map_err(|e| e.to_string())
+    super::log::open()?.append(&record)?;
+    state::clear(&dir, id)
 }

@@ -1,6 +1,7 @@
 //! `jess status`: sessions and their labels.
 
-use crate::audit::state;
+use super::failed::Failed;
+use crate::audit::{self, state};
 use crate::exit::Exit;
 
 /// Show sessions and the labels raised on them.
@@ -10,8 +11,7 @@ pub struct Args {}
 /// Runs the command.
 pub fn run(_args: Args) -> Exit {
     let Some(dir) = state::dir(|n| std::env::var(n).ok()) else {
-        tell!("jess: there is no HOME, so there are no sessions");
-        return Exit::INTERNAL;
+        return Failed::from(audit::Error::Nowhere).tell();
     };
     let mut exit = Exit::OK;
     let sessions = state::sessions(&dir);

@@ -65,7 +65,7 @@ keys! {
     "restricted.deny" Adds LIST, "[]", "Subcommands that it refuses, in the form of commands.deny.";
     "restricted.deny_flags" Adds LIST, "[]", "Flags that it refuses, with or without a value.";
     "restricted.keep_env" Refused r#"{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}}}"#, "{}", "Program → variables that it keeps although they look like credentials.";
-    "rules.deny" Adds LIST, "[]", "Rules whose questions become denials; `destroy.*` names all that start so. `jess log` shows the names.";
+    "rules.deny" Adds LIST, "[]", "Rules whose questions become denials; `destroy.*` names all that start so. `jess config rules` lists the names; an unknown one is an error.";
     "rules.off" Refused LIST, "[]", "Rules about commands whose questions are dropped. Denials stay.";
     "scan.withhold_severity" Tightens r#"{"enum":["low","medium","high","critical"]}"#, "\"critical\"", "A text with a finding of at least this severity, and of the confidence below, is withheld from the model.";
     "scan.withhold_confidence" Tightens r#"{"type":"number","minimum":0,"maximum":1}"#, "0.9", "See scan.withhold_severity.";

@@ -1,10 +1,13 @@
 //! One configuration file, as it is written.
 //!
-//! Every key is optional; an unknown key is an error, since a misspelt denial would deny nothing.
+//! Every key is optional; an unknown key, rule, glob or host is an error, since a misspelt denial would deny nothing.
 
+use crate::policy::custom::{Host, Patterns};
+use crate::policy::rule_names;
 use crate::severity::Severity;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Longest file read, in bytes.
 pub const FILE_MAX: u64 = 256 * 1024;
@@ -256,11 +259,58 @@ impl Layer {
         if text.len() as u64 > FILE_MAX {
             return Err(format!("the file is longer than {FILE_MAX} bytes"));
         }
-        toml::from_str(text).map_err(|e| {
+        let layer: Layer = toml::from_str(text).map_err(|e| {
             let line =
                 e.span().map_or(1, |s| text.get(..s.start).unwrap_or_default().matches('\n').count() + 1);
             // The message names a key or a type, and may quote the line: one line of it is enough.
             format!("line {line}: {}", e.message().lines().next().unwrap_or_default())
-        })
+        })?;
+        layer.check()?;
+        Ok(layer)
     }
+
+    /// What the types do not say: rules, globs and hosts that mean nothing would switch nothing on, and nobody would notice.
+    fn check(&self) -> Result<(), String> {
+        for (key, list) in [("rules.deny", &self.rules.deny), ("rules.off", &self.rules.off)] {
+            if let Some(name) = list.iter().flatten().find(|name| !rule_names::known(name)) {
+                return Err(unknown_rule(key, name));
+            }
+        }
+        // Where the globs start changes nothing about whether they are globs.
+        let root = Path::new("/");
+        for (key, list) in [
+            ("paths.secret", &self.paths.secret),
+            ("paths.secret_except", &self.paths.secret_except),
+            ("paths.protected", &self.paths.protected),
+            ("paths.protected_except", &self.paths.protected_except),
+        ] {
+            Patterns::new(list.iter().flatten().map(String::as_str), root, root)
+                .map_err(|why| format!("{key}: {why}"))?;
+        }
+        for (key, list) in [
+            ("network.allow", &self.network.allow),
+            ("network.deny", &self.network.deny),
+            ("network.private", &self.network.private),
+        ] {
+            for host in list.iter().flatten() {
+                Host::parse(host).map_err(|why| format!("{key}: {why}"))?;
+            }
+        }
+        match self.scan.withhold_confidence {
+            Some(c) if !(0.0..=1.0).contains(&c) => {
+                Err("scan.withhold_confidence: is not between 0 and 1".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why a name in `[rules]` is none, and which are like it.
+fn unknown_rule(key: &str, name: &str) -> String {
+    let shown: String = name.chars().take(64).collect();
+    let like = match rule_names::nearest(name).as_slice() {
+        [] => String::new(),
+        names => format!(", is {} meant?", names.join(" or ")),
+    };
+    format!("{key}: there is no rule {shown:?}{like} (`jess config rules` lists them all)")
 }

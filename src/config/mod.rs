@@ -5,7 +5,7 @@
 //! | named by `--config` | this command | everything |
 //! | `$XDG_CONFIG_HOME/jess/config.toml`, else `~/.config/jess/config.toml` | the operator | everything |
 //! | `/etc/jess/config.toml` | the machine | everything |
-//! | `jess.toml` at the project's root | the project | tighten |
+//! | `jess.toml` at the project's root, else the nearest above it in its Git working tree | the project | tighten |
 //!
 //! A key is taken from the first of the first three files that sets it. A project's file is intersected with the
 //! outcome: it adds denials and narrows lists; a key or value that would loosen is a [`Problem`] and has no effect. A
@@ -32,6 +32,8 @@ use std::time::Duration;
 pub const MACHINE: &str = "/etc/jess/config.toml";
 /// The project's file, at its root.
 pub const PROJECT: &str = "jess.toml";
+/// Most directories in which a project's file is looked for.
+const LEVELS_MAX: usize = 64;
 
 /// What counts.
 #[derive(Debug, Clone)]
@@ -112,7 +114,7 @@ pub struct Places {
     pub machine: PathBuf,
     /// The operator's home.
     pub home: PathBuf,
-    /// The project's root.
+    /// The directory of the project's file.
     pub project: PathBuf,
     /// Where the last good copies are kept.
     pub state: Option<PathBuf>,
@@ -128,7 +130,7 @@ impl Places {
             operator: config.map(|c| c.join("jess/config.toml")),
             machine: MACHINE.into(),
             home: home.to_path_buf(),
-            project: project.to_path_buf(),
+            project: root(project, home).to_path_buf(),
             state: crate::audit::state::dir(var),
         }
     }
@@ -150,6 +152,40 @@ impl Places {
             .map(|(_, p)| std::fs::metadata(p).ok().map(|m| (m.len(), m.ctime(), m.ctime_nsec(), m.ino())))
             .collect()
     }
+}
+
+/// The directory whose `jess.toml` counts for `project`: its own, else the nearest above it in its Git working tree.
+///
+/// A working tree inside of another is a part of it, so that a `git init` takes no file away. Outside of working trees
+/// nothing above counts, and neither do the home and what lies above it: such a file can be anybody's.
+fn root<'p>(project: &'p Path, home: &Path) -> &'p Path {
+    let there = |dir: &Path, name: &str| dir.join(name).symlink_metadata().is_ok();
+    if there(project, PROJECT) {
+        return project;
+    }
+    let mut found = None;
+    for dir in project.ancestors().take(LEVELS_MAX) {
+        if dir.parent().is_none() || home.starts_with(dir) {
+            break;
+        }
+        if found.is_none() && there(dir, PROJECT) {
+            found = Some(dir);
+        }
+        if let Some(found) = found
+            && there(dir, ".git")
+        {
+            return found;
+        }
+    }
+    project
+}
+
+/// The project of a command that is started in `cwd`, as the hook takes it: what the client names, if `cwd` lies in it.
+pub fn project(var: &dyn Fn(&str) -> Option<String>, cwd: &Path) -> PathBuf {
+    var("CLAUDE_PROJECT_DIR")
+        .map(PathBuf::from)
+        .filter(|p| p.is_absolute() && cwd.starts_with(p))
+        .unwrap_or_else(|| cwd.to_path_buf())
 }
 
 /// Reads the files. Never fails: what is wrong is in [`Config::problems`].

@@ -42,16 +42,25 @@ pub fn read(origin: Origin, path: &Path, state: Option<&Path>) -> Read {
 
 /// The text of a file that only its owner can write. `None`: there is no file.
 fn text(origin: Origin, path: &Path) -> Result<Option<String>, String> {
+    match guarded(path, origin != Origin::Project, origin != Origin::Project)? {
+        // The flag names a file that has to be there.
+        None if origin == Origin::Flag => Err("there is no such file".into()),
+        text => Ok(text),
+    }
+}
+
+/// The text of a regular file of at most [`FILE_MAX`] bytes (one more is read, so that a longer one is seen). `links`:
+/// a link is followed. `own`: it must be this user's or root's, and not writable by everybody.
+fn guarded(path: &Path, links: bool, own: bool) -> Result<Option<String>, String> {
     // Never waits for a pipe, and never follows a project's link to another file.
     let mut flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
-    if origin == Origin::Project {
+    if !links {
         flags |= libc::O_NOFOLLOW;
     }
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-            // The flag names a file that has to be there.
-            return if origin == Origin::Flag { Err("there is no such file".into()) } else { Ok(None) };
+            return Ok(None);
         }
         Err(e) => return Err(format!("cannot be read ({e})")),
     };
@@ -59,7 +68,7 @@ fn text(origin: Origin, path: &Path) -> Result<Option<String>, String> {
     if !meta.is_file() {
         return Err("is no regular file".into());
     }
-    if origin != Origin::Project {
+    if own {
         let me = rustix::process::geteuid().as_raw();
         if meta.uid() != me && meta.uid() != 0 {
             return Err("belongs to somebody else; change its owner".into());
@@ -108,7 +117,8 @@ fn keep(path: &Path, state: Option<&Path>, text: &str) {
     }
 }
 
+/// The copy of `path`, unless it has faults itself: a copy is read with the care of the file it is of.
 fn recall(path: &Path, state: Option<&Path>) -> Option<Box<Layer>> {
-    let text = fs::read_to_string(kept(path, state?)).ok()?;
+    let text = guarded(&kept(path, state?), false, true).ok()??;
     Layer::parse(&text).ok().map(Box::new)
 }

@@ -249,6 +249,106 @@ fn a_broken_file_counts_as_it_was_last_and_never_as_none() {
 }
 
 #[test]
+fn the_projects_file_is_found_from_a_directory_of_its_working_tree() {
+    let w = World::new();
+    fs::create_dir_all(w.at("home/p/src/deep")).unwrap();
+    let found = |from: &str| {
+        let at = w.at(from);
+        Places::of(&|_| None, &w.at("home"), &at).project
+    };
+    w.project("");
+    assert_eq!((found("home/p"), found("home/p/src/deep")), (w.at("home/p"), w.at("home/p/src/deep")));
+    fs::create_dir(w.at("home/p/.git")).unwrap();
+    assert_eq!((found("home/p"), found("home/p/src/deep")), (w.at("home/p"), w.at("home/p")));
+    // A tree in the tree is a part of it.
+    fs::create_dir(w.at("home/p/src/.git")).unwrap();
+    assert_eq!(found("home/p/src/deep"), w.at("home/p"));
+    // A file nearer by counts.
+    w.write("home/p/src/jess.toml", "");
+    assert_eq!(found("home/p/src/deep"), w.at("home/p/src"));
+    // The home's is no project's, whatever stands there.
+    w.write("home/jess.toml", "");
+    fs::create_dir_all(w.at("home/.git")).unwrap();
+    fs::create_dir_all(w.at("home/q")).unwrap();
+    assert_eq!(found("home/q"), w.at("home/q"));
+    // The client's word counts where the command is started in it.
+    let named = w.at("home/p").to_string_lossy().into_owned();
+    let var = |name: &str| (name == "CLAUDE_PROJECT_DIR").then(|| named.clone());
+    assert_eq!(project(&var, &w.at("home/p/src")), w.at("home/p"));
+    assert_eq!(project(&var, &w.at("home/q")), w.at("home/q"));
+}
+
+#[test]
+fn a_rule_that_is_none_is_an_error_that_names_it_and_the_ones_like_it() {
+    let w = World::new();
+    w.operator("[rules]\noff = [\"destroy.git\"]\n");
+    assert_eq!((w.load().problems.len(), w.bash("git reset --hard")), (0, Verdict::None));
+    for (key, name, like) in [
+        ("off", "destroy.gti", "destroy.git"),
+        ("deny", "web.dta", "web.data"),
+        ("deny", "secrets.read", "secret.read"),
+        ("off", "destory.*", "jess config rules"),
+    ] {
+        w.operator(&format!("[rules]\n{key} = [\"run.unknown\", \"{name}\"]\n"));
+        let config = w.load();
+        let said: Vec<String> = config.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        for part in ["config.toml", &format!("rules.{key}"), name, like, "last read without fault"] {
+            assert!(said[0].contains(part), "{part}: {said:?}");
+        }
+        assert_eq!(w.bash("git reset --hard"), Verdict::None, "the last good version counts");
+    }
+    // A project's file likewise; without a good version every question is a denial.
+    w.operator("");
+    w.project("[rules]\ndeny = [\"destroy.gitt\"]\n");
+    let config = w.load();
+    assert!(config.custom.strict && config.problems[0].file.ends_with("jess.toml"), "{:?}", config.problems);
+    assert_eq!(w.bash("git reset --hard"), Verdict::Deny);
+    w.project("[rules]\ndeny = [\"run.*\"]\n");
+    assert!(w.load().problems.is_empty());
+    assert_eq!(w.bash("git reset --hard"), Verdict::Ask);
+}
+
+#[test]
+fn a_version_with_faults_is_not_kept_and_a_faulty_copy_does_not_count() {
+    use std::os::unix::fs::PermissionsExt;
+    let copy = |w: &World| fs::read_dir(w.at("state/jess/last-good")).ok()?.next().map(|e| e.unwrap().path());
+    // Nothing with a fault in a value is kept: a glob, a host, a rule, a number.
+    for faulty in [
+        "[paths]\nsecret = [\"a[\"]\n",
+        "[network]\ndeny = [\"a b\"]\n",
+        "[rules]\noff = [\"no.such\"]\n",
+        "[scan]\nwithhold_confidence = nan\n",
+    ] {
+        let w = World::new();
+        w.operator(faulty);
+        assert!(w.load().custom.strict && copy(&w).is_none(), "{faulty}");
+        // And once a good one is there, it stays and counts.
+        w.operator("[commands]\ndeny = [\"make deploy\"]\n");
+        assert!(w.load().problems.is_empty());
+        let good = fs::read(copy(&w).unwrap()).unwrap();
+        w.operator(faulty);
+        assert!(!w.load().custom.strict, "{faulty}");
+        assert_eq!((w.bash("make deploy"), fs::read(copy(&w).unwrap()).unwrap()), (Verdict::Deny, good));
+        // A copy that somebody broke is none.
+        fs::write(copy(&w).unwrap(), faulty).unwrap();
+        assert!(w.load().custom.strict, "{faulty}");
+    }
+    let w = World::new();
+    w.operator("[commands]\ndeny = [\"make deploy\"]\n");
+    assert!(w.load().problems.is_empty());
+    w.operator("[commands\n");
+    let at = copy(&w).unwrap();
+    fs::set_permissions(&at, fs::Permissions::from_mode(0o666)).unwrap();
+    assert!(w.load().custom.strict, "everybody could have written it");
+    fs::set_permissions(&at, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(!w.load().custom.strict, "the control");
+    fs::rename(&at, w.at("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(w.at("elsewhere"), &at).unwrap();
+    assert!(w.load().custom.strict, "a link is no copy");
+}
+
+#[test]
 fn a_file_that_others_can_write_or_that_is_no_file_is_not_believed() {
     use std::os::unix::fs::PermissionsExt;
     let w = World::new();

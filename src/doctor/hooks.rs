@@ -16,7 +16,8 @@ const LEAVE_OUT: [&str; 4] = ["--bare", "--safe-mode", "--restricted", "--settin
 pub fn checks() -> Vec<Check> {
     let var = |name: &str| std::env::var(name).ok();
     let home = var("HOME").map(PathBuf::from).unwrap_or_else(|| "/".into());
-    let project = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    let cwd = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    let project = config::project(&var, &cwd);
     let client = Client::find(None);
     let standing = check::look(&check::files(&home, &project), client.as_ref());
     let mut out = vec![of_client(client.as_ref())];

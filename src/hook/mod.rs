@@ -229,7 +229,11 @@ impl<'a> Session<'a> {
     fn judge(&self) -> Decision {
         let seen = policy::look(self.event.tool(), self.event.input(), &self.scope, self.env.world());
         let decision = self.scope.custom.sharpened(seen.decision);
-        let decision = if seen.reaches { decision.or(self.triangle(seen.account)) } else { decision };
+        let decision = if seen.reaches {
+            self.scope.custom.sharpened(decision.or(self.triangle(seen.account)))
+        } else {
+            decision
+        };
         self.for_whom(decision)
     }
 

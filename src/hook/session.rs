@@ -207,6 +207,14 @@ impl Session<'_> {
         kept.err().map(|why| told(&why))
     }
 
+    /// The start of what the call is about, without secrets.
+    fn target(&self) -> String {
+        let input = self.event.input();
+        let text = TARGETS.iter().find_map(|key| input.get(*key).and_then(serde_json::Value::as_str));
+        let start: String = text.unwrap_or_default().chars().take(TARGET_READ).collect();
+        crate::gate::secrets::redact(&start).chars().take(TARGET_MAX).collect()
+    }
+
     fn append(&self, verdict: &str, rule: &str, reason: &str) -> Result<(), Error> {
         let dir = self.state_dir()?;
         let text = |key: &str| self.event.text(key).unwrap_or_default().chars().take(128).collect::<String>();
@@ -219,10 +227,18 @@ impl Session<'_> {
             verdict: verdict.to_owned(),
             rule: rule.to_owned(),
             reason: reason.to_owned(),
+            target: if matches!(verdict, "deny" | "ask") { self.target() } else { String::new() },
         };
         Log::open(&dir).and_then(|log| log.append(&record))
     }
 }
+
+/// What a call is about, for the record: the first of these of its input.
+const TARGETS: &[&str] =
+    &["command", "file_path", "notebook_path", "url", "path", "query", "pattern", "prompt"];
+/// Most characters of it on record, and most that are read for secrets.
+const TARGET_MAX: usize = 200;
+const TARGET_READ: usize = 4096;
 
 /// What the person is told of a record that is missing.
 fn told(why: &Error) -> String {

@@ -12,9 +12,11 @@ pub mod custom;
 pub(crate) mod mcp;
 pub mod paths;
 pub mod restricted;
+pub mod rule_names;
 pub mod rule_of_two;
 pub mod shell;
 pub(crate) mod tools;
+pub mod ways;
 pub mod web;
 pub mod world;
 

@@ -2,6 +2,7 @@
 
 mod agents;
 mod powershell;
+mod recipes;
 mod search;
 
 use super::world::Kind;
@@ -100,14 +101,16 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
     match tool {
         "Bash" | "Monitor" | "PowerShell" => command(tool, input, scope, world),
         "Read" => required(tool, input, "file_path", |p| read(p, scope, world)),
-        "Edit" | "MultiEdit" => {
-            required(tool, input, "file_path", |p| read(p, scope, world).or(write(p, scope, world)))
-        }
+        "Edit" | "MultiEdit" => required(tool, input, "file_path", |p| {
+            read(p, scope, world).or(write(p, scope, world)).or(recipes::written(p, input, scope, world))
+        }),
         "Write" => required(tool, input, "file_path", |p| {
-            write(p, scope, world).or(match read(p, scope, world) {
-                seen if seen.rule == "secret.read" && !exists(p, scope, world) => Decision::SILENT,
-                seen => seen,
-            })
+            write(p, scope, world)
+                .or(match read(p, scope, world) {
+                    seen if seen.rule == "secret.read" && !exists(p, scope, world) => Decision::SILENT,
+                    seen => seen,
+                })
+                .or(recipes::written(p, input, scope, world))
         }),
         "NotebookEdit" => {
             required(tool, input, "notebook_path", |p| read(p, scope, world).or(write(p, scope, world)))

@@ -61,3 +61,45 @@ fn a_client_that_leaves_hooks_out_is_found_out() {
         );
     });
 }
+
+/// Runs the client's own command for plugins; what it said.
+fn plugin(place: &Place, args: &[&str]) -> String {
+    let out = Command::new(Client::pinned().path())
+        .arg("plugin")
+        .args(args)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", place.root())
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{args:?} {out:?}");
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+#[test]
+fn a_plugin_is_installed_and_taken_out_by_the_client() {
+    loopback_only(|| {
+        let place = Place::new();
+        let dir = place.root().join("plugin");
+        let jess = |args: &[&str]| {
+            let mut jess = Command::new(env!("CARGO_BIN_EXE_jess"));
+            jess.args(args).arg("--dir").arg(&dir).env("HOME", place.root()).output().unwrap()
+        };
+        assert!(jess(&["init", "--scope", "plugin"]).status.success());
+        let settings = || std::fs::read_to_string(place.root().join(".claude/settings.json")).unwrap();
+        plugin(&place, &["marketplace", "add", dir.to_str().unwrap()]);
+        plugin(&place, &["install", "jess@jess"]);
+        assert!(settings().contains("jess@jess") && plugin(&place, &["list"]).contains("jess@jess"));
+        // jess itself takes nothing out here, and says who does.
+        let out = jess(&["uninstall", "--scope", "plugin"]);
+        assert_eq!(out.status.code(), Some(64), "{out:?}");
+        assert!(
+            String::from_utf8_lossy(&out.stderr).contains("claude plugin uninstall jess@jess"),
+            "{out:?}"
+        );
+        plugin(&place, &["uninstall", "jess@jess"]);
+        plugin(&place, &["marketplace", "remove", "jess"]);
+        assert!(!settings().contains("jess") && !plugin(&place, &["list"]).contains("jess@jess"));
+    });
+}

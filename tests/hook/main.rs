@@ -2,18 +2,22 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod codes;
 mod dangerous;
 mod faults;
 mod found;
 mod fuzz;
 mod known;
 mod labels;
+mod near;
 mod ordinary;
 mod places;
 mod protocol;
+mod recipes;
 mod sealing;
 mod state;
 mod tools;
+mod why;
 #[cfg(test)]
 mod world;
 

@@ -97,6 +97,8 @@ impl Machine<'_> {
 
     /// Variables that make a program run something else.
     pub(super) fn environment(&mut self, name: &str, value: &Val) {
+        self.containers_elsewhere |=
+            matches!(name, "DOCKER_HOST" | "DOCKER_CONTEXT" | "DOCKER_CONFIG" | "CONTAINER_HOST");
         let text = value.text.clone();
         match name {
             "LD_PRELOAD"
@@ -244,7 +246,7 @@ impl Machine<'_> {
             | "GOPROXY"
             | "BUNDLE_MIRROR__ALL"
             | "CARGO_REGISTRIES_CRATES_IO_INDEX"
-                if text.contains("://") && !usual_registry(&text) =>
+                if text.contains("://") && !super::registries::usual(&text) =>
             {
                 self.ask(
                     "run.fetched",
@@ -344,19 +346,4 @@ pub(super) fn assigns(arg: &Val) -> Option<(String, Val)> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '%' | '.' | '(' | ')');
     let fits = !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() && name.chars().all(plain);
     fits.then(|| (name.to_owned(), arg.map(value)))
-}
-
-/// Registries that packages come from anyway, and those on this machine.
-fn usual_registry(url: &str) -> bool {
-    [
-        "https://registry.npmjs.org",
-        "https://pypi.org/",
-        "https://proxy.golang.org",
-        "https://registry.yarnpkg.com",
-        "http://localhost",
-        "http://127.0.0.1",
-        "https://index.crates.io",
-    ]
-    .iter()
-    .any(|u| url.starts_with(u))
 }

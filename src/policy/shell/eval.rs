@@ -56,6 +56,10 @@ pub(super) struct Machine<'a> {
     pub account: Option<&'static str>,
     /// Whether it prints what others wrote elsewhere.
     pub told: bool,
+    /// Variables with credentials that were used so far, without repetition; `?` for one that is not known.
+    pub credentials: Vec<String>,
+    /// Whether a variable was set that leads a container client to another service.
+    pub containers_elsewhere: bool,
     pub(super) steps: usize,
     pub(super) parsed: usize,
     pub depth: usize,
@@ -83,6 +87,8 @@ impl<'a> Machine<'a> {
             reaches: false,
             account: None,
             told: false,
+            credentials: Vec::new(),
+            containers_elsewhere: false,
             steps: 0,
             parsed: 0,
             depth: 0,

@@ -64,6 +64,7 @@ impl Machine<'_> {
         }
         let set = self.scope.env.get(name).cloned();
         if secret_variable(name) {
+            self.used(name);
             return Some(Val::unknown(Taint::ENV));
         }
         match set {
@@ -171,7 +172,21 @@ impl Machine<'_> {
         if !indirect {
             return Some(val);
         }
-        if val.is_known() { self.variable(&val.text) } else { Some(Val::unknown(Taint::ENV)) }
+        if val.is_known() {
+            self.variable(&val.text)
+        } else {
+            self.used("?");
+            Some(Val::unknown(Taint::ENV))
+        }
+    }
+
+    /// Notes that a credential of the environment is used.
+    pub(super) fn used(&mut self, name: &str) {
+        // Beyond the bound nobody knows which ones.
+        let name = if self.credentials.len() < 8 { name } else { "?" };
+        if !self.credentials.iter().any(|c| c == name) {
+            self.credentials.push(name.to_owned());
+        }
     }
 
     pub(super) fn or_default(

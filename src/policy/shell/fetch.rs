@@ -48,6 +48,8 @@ impl Machine<'_> {
                 self.ask("exfil.unknown", "What curl would send is in a file of settings that cannot be read here. Write the options out.");
             } else if !more.is_empty() {
                 more.extend(o.operands.iter().cloned());
+                // What the other options do to the request is not seen in there.
+                self.used("?");
                 self.curl(&more, &Val::default());
             }
         }
@@ -58,6 +60,7 @@ impl Machine<'_> {
             self.ask("secret.use", "The command uses the operator's stored credentials.");
         }
         let mut sent = Taint::NONE;
+        let mut auth = Taint::NONE;
         for data in o.values(&[
             "-d",
             "--data",
@@ -117,13 +120,16 @@ impl Machine<'_> {
             "-e",
             "--referer",
             "-X",
-            "--oauth2-bearer",
             "--request",
             "-x",
             "--proxy",
             "--mail-from",
         ]) {
-            sent = sent.with(text.taint);
+            if super::issuers::is_auth(&text.text) {
+                auth = auth.with(text.taint);
+            } else {
+                sent = sent.with(text.taint);
+            }
             if let Some(file) = text.text.strip_prefix('@') {
                 sent = sent.with(self.read_file(&text.map(file)).taint).with(Taint::FILE);
             }
@@ -131,6 +137,13 @@ impl Machine<'_> {
                 self.ask("exfil.secret", "The command sends something shaped like a credential.");
             }
         }
+        for token in o.values(&["--oauth2-bearer"]) {
+            auth = auth.with(token.taint);
+            if super::super::mcp::holds_secret(&token.text) && !own {
+                self.ask("exfil.secret", "The command sends something shaped like a credential.");
+            }
+        }
+        let sent = self.without_own_token(&o, &urls, sent, auth);
         for file in o.values(&["-b", "--cookie"]) {
             if !file.text.contains('=') {
                 self.read_file(&file);

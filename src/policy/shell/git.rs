@@ -1,7 +1,8 @@
 //! git: what destroys work, what leaves, what configures it to run something.
 
 use super::eval::Machine;
-use super::git_config::runs;
+use super::git_config::{runs, runs_nothing};
+use super::git_names::names_only;
 use super::options::Options;
 use super::run::quoted;
 use super::value::{HOLE, Taint, Val};
@@ -14,15 +15,23 @@ impl Machine<'_> {
         while let Some(a) = rest.first() {
             let text = a.text.clone();
             match text.as_str() {
-                "-c" | "--config-env" => {
+                "--config-env" => {
+                    // The value stands in a variable, so nobody knows it here.
+                    if let Some((key, value)) = rest.get(1).and_then(|v| v.text.split_once('='))
+                        && runs(key)
+                    {
+                        let (key, value) = (key.to_owned(), format!("${value}"));
+                        self.config_value(&key, &value);
+                    }
+                    rest = rest.get(2..).unwrap_or_default();
+                }
+                "-c" => {
                     if let Some(v) = rest.get(1) {
                         let (key, value) = v.text.split_once('=').unwrap_or((&v.text, "true"));
                         let (key, value) = (key.to_owned(), value.to_owned());
                         if let Some(name) = key.to_lowercase().strip_prefix("alias.") {
                             aliases.push((name.to_owned(), value));
-                        } else if runs(&key)
-                            && !matches!(key.to_lowercase().as_str(), "core.pager" | "pager.log" | "core.editor" if matches!(value.as_str(), "cat" | "true" | "less" | ":" | ""))
-                        {
+                        } else if runs(&key) && !runs_nothing(&key, &value) {
                             self.config_value(&key, &value);
                         }
                     }
@@ -51,6 +60,13 @@ impl Machine<'_> {
                     rest = &rest[1..];
                 }
                 t if t.starts_with('-') => {
+                    if let Some((key, value)) =
+                        t.strip_prefix("--config-env=").and_then(|c| c.split_once('='))
+                        && runs(key)
+                    {
+                        let (key, value) = (key.to_owned(), format!("${value}"));
+                        self.config_value(&key, &value);
+                    }
                     if let Some(dir) = t.strip_prefix("--exec-path=") {
                         let _ = dir;
                         self.ask("run.gitconfig", "Git would run programs from another place.");
@@ -414,6 +430,9 @@ impl Machine<'_> {
                         }
                     }
                 }
+                if names_only(sub, args) {
+                    return Val::unknown(Taint::FILE);
+                }
                 for w in args {
                     self.git_path(w, true);
                     if let Some((_, p)) = w.text.split_once(':') {
@@ -435,6 +454,11 @@ impl Machine<'_> {
                 }
             }
             "update-index" | "check-ignore" | "ls-files" | "status" | "commit" | "mv" => {
+                if sub == "status" && (cluster('v') || has(&["--verbose"])) {
+                    for w in &words {
+                        self.git_path(w, true);
+                    }
+                }
                 if sub == "ls-files" && (cluster('o') || has(&["--others"])) {
                     return self.find_files(&[Val::known(".")], stdin);
                 }

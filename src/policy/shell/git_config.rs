@@ -110,3 +110,71 @@ pub(super) fn runs(key: &str) -> bool {
                 | "proxy"
         )
 }
+
+/// Whether a value of such a key has git run nothing and trust nothing else: a switch, or a program that only shows.
+pub(super) fn runs_nothing(key: &str, value: &str) -> bool {
+    let key = key.to_lowercase();
+    let (section, name) =
+        (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+    let switch_on = || matches!(value.to_lowercase().as_str(), "true" | "yes" | "on" | "1");
+    match key.as_str() {
+        "core.pager" | "core.editor" | "sequence.editor" => {
+            matches!(value, "cat" | "true" | "less" | ":" | "")
+        }
+        "core.fsmonitor" => matches!(value, "false" | ""),
+        "protocol.version" => matches!(value, "0" | "1" | "2"),
+        "diff.external" | "core.askpass" => value.is_empty(),
+        // The whole list of helpers is emptied.
+        "credential.helper" => value.is_empty(),
+        _ if section == "pager" => matches!(value, "cat" | "true" | "false" | "less" | ""),
+        _ if section == "http" && name == "sslverify" => switch_on(),
+        _ if section == "filter" => match name {
+            "smudge" | "clean" | "process" => value.is_empty(),
+            "required" => switch_on() || matches!(value, "false" | "no" | "off" | "0"),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_runs_nothing_is_told_from_one_that_does() {
+        for (key, value) in [
+            ("core.pager", "cat"),
+            ("sequence.editor", ":"),
+            ("Sequence.Editor", "true"),
+            ("protocol.version", "2"),
+            ("http.sslVerify", "true"),
+            ("diff.external", ""),
+            ("pager.log", "false"),
+            ("credential.helper", ""),
+            ("filter.lfs.smudge", ""),
+            ("core.fsmonitor", "false"),
+        ] {
+            assert!(runs(key) && runs_nothing(key, value), "{key}={value}");
+        }
+        for (key, value) in [
+            ("core.pager", "sh x"),
+            ("sequence.editor", "./x"),
+            ("protocol.ext.allow", "always"),
+            ("http.sslVerify", "false"),
+            ("http.proxy", "true"),
+            ("diff.external", "cat"),
+            ("pager.log", "true; sh x"),
+            ("credential.helper", "store"),
+            ("filter.lfs.smudge", "cat"),
+            ("core.fsmonitor", "true"),
+            ("core.hooksPath", ""),
+            ("core.sshCommand", "cat"),
+            ("alias.z", "true"),
+            ("include.path", ""),
+            ("safe.directory", ""),
+        ] {
+            assert!(runs(key) && !runs_nothing(key, value), "{key}={value}");
+        }
+    }
+}

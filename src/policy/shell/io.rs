@@ -269,6 +269,11 @@ impl Machine<'_> {
         Some(what)
     }
 
+    /// Whether a path is a secret file of the project's own, in it.
+    pub(super) fn of_project(&self, path: &Path) -> bool {
+        paths::in_project(path, self.scope) && self.is_secret(path) == Some("a secret file of the project")
+    }
+
     pub(super) fn deny_secret(&mut self, path: &Path) {
         if let Some(what) = self.is_secret(path) {
             if self.lenient && what == "a secret file of the project" {

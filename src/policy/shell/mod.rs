@@ -13,7 +13,8 @@
 //! | `rules`, `files`, `search`, `admin`, `data` | what single programs may do |
 //! | `editors` | editors and pagers with commands of their own; patches |
 //! | `latent` | text in quotes that is evaluated all the same |
-//! | `git`, `git_config`, `git_push`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
+//! | `git`, `git_config`, `git_names`, `git_push`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
+//! | `registries`, `issuers` | where packages come from; tokens that go to who issued them |
 //! | `reach` | which programs talk to another machine, and with whose account |
 //! | `code`, `language`, `literals` | programs in other languages on the command line |
 
@@ -32,8 +33,10 @@ mod filters;
 mod find;
 mod git;
 mod git_config;
+mod git_names;
 mod git_push;
 mod io;
+mod issuers;
 mod language;
 mod latent;
 pub mod limits;
@@ -43,6 +46,7 @@ mod options;
 mod packages;
 pub mod parse;
 mod reach;
+mod registries;
 mod remote;
 mod rules;
 mod run;
@@ -77,6 +81,21 @@ pub struct Seen {
 /// What may be said about running `command` with bash. Time and memory are bounded by [`limits`].
 pub fn judge(command: &str, scope: &Scope, world: &dyn World) -> Decision {
     look(command, scope, world).decision
+}
+
+/// What may be said about lines that a build tool runs one after the other, as about a script of the project: its own
+/// settings are its business, and what is not bash or not known is no finding.
+pub fn recipe(lines: &[String], scope: &Scope, world: &dyn World) -> Decision {
+    let mut machine = eval::Machine::new(scope, world);
+    machine.lenient = true;
+    for line in lines {
+        let before = machine.found.clone();
+        machine.subshell(|m| m.program(line, &Val::default()));
+        if matches!(machine.found.rule, "shell.syntax" | "run.unknown") {
+            machine.found = before;
+        }
+    }
+    machine.found
 }
 
 /// [`judge`], and where the command reaches.

@@ -1,6 +1,7 @@
 //! Programs that talk to other machines: what they send, what they fetch.
 
 use super::eval::Machine;
+use super::registries;
 use super::value::{HOLE, Taint, Val};
 use crate::policy::web::{self, Fetcher};
 
@@ -144,10 +145,26 @@ impl Machine<'_> {
                     );
                 }
                 if matches!(verb.as_str(), "install" | "add" | "pip") {
+                    let mut value = false;
                     for (i, a) in args.iter().enumerate() {
+                        let next = args.get(i + 1).map(|v| v.text.as_str());
+                        if std::mem::take(&mut value) {
+                            continue;
+                        }
+                        if let Some(named) = registries::named(&a.text, next, base == "uv") {
+                            if registries::usual(&named.value) {
+                                value = named.next;
+                                continue;
+                            }
+                            if named.value.contains("://") {
+                                self.ask(
+                                    "run.fetched",
+                                    "The packages come from another index than the usual one.",
+                                );
+                            }
+                        }
                         self.package_source(a);
-                        if matches!(a.text.as_str(), "--git" | "--index" | "--registry")
-                            && args.get(i + 1).is_some_and(|v| v.text.contains("://"))
+                        if a.text == "--git" && args.get(i + 1).is_some_and(|v| v.text.contains("://"))
                             || a.text.starts_with("--git=")
                         {
                             self.ask(
@@ -176,25 +193,25 @@ impl Machine<'_> {
                 None
             }
             "pip" | "pip3" | "easy_install" | "conda" | "mamba" => {
+                let mut value = false;
                 for (i, a) in args.iter().enumerate() {
-                    self.package_source(a);
-                    let index =
-                        ["--index-url", "-i", "--extra-index-url", "--find-links", "-f", "--trusted-host"];
-                    if base.starts_with("pip")
-                        && index.iter().any(|x| a.text == *x || a.text.starts_with(&format!("{x}=")))
-                    {
-                        let value = args.get(i + 1).map(|v| v.text.clone()).unwrap_or_default();
-                        if !(value.contains("pypi.org")
-                            || a.text.contains("pypi.org")
-                            || value.contains("download.pytorch.org")
-                            || a.text.contains("download.pytorch.org"))
-                        {
-                            self.ask(
-                                "run.fetched",
-                                "The packages come from another index than the usual one.",
-                            );
-                        }
+                    if std::mem::take(&mut value) {
+                        continue;
                     }
+                    let next = args.get(i + 1).map(|v| v.text.as_str());
+                    if base.starts_with("pip")
+                        && let Some(named) = registries::named(&a.text, next, true)
+                    {
+                        if registries::usual(&named.value) {
+                            value = named.next;
+                            continue;
+                        }
+                        self.ask(
+                            "run.fetched",
+                            "The packages come from another index than the usual one, or from one that is not checked.",
+                        );
+                    }
+                    self.package_source(a);
                     if matches!(a.text.as_str(), "-r" | "--requirement" | "-c")
                         && let Some(file) = args.get(i + 1)
                     {

@@ -3,6 +3,7 @@
 use super::eval::Machine;
 use super::language::Language;
 use super::options::Options;
+use super::registries;
 use super::value::{Taint, Val};
 use crate::policy::world::Kind;
 
@@ -54,9 +55,11 @@ impl Machine<'_> {
         for spec in o.values(&["-p", "--package", "--from", "--with", "--spec"]) {
             self.package_source(&spec);
         }
-        if o.has(&["--index-url", "-i", "--extra-index-url", "--index", "--registry"]) && base != "npx"
-            || o.has(&["--registry"])
-        {
+        let options: &[&str] = match base {
+            "npx" => &["--registry"],
+            _ => &["--index-url", "-i", "--extra-index-url", "--index", "--registry"],
+        };
+        if o.has(options) && !registries::all_usual(&o.values(options)) {
             self.ask("run.fetched", "The package comes from another registry than the usual one.");
         }
         for line in o.values(&["-c", "--call"]) {
@@ -70,6 +73,11 @@ impl Machine<'_> {
             let o = Options::split(&inner, &["--spec", "--python", "--index-url", "--pip-args"], true);
             for spec in o.values(&["--spec"]) {
                 self.package_source(&spec);
+            }
+            if o.values(&["--pip-args"]).iter().any(|v| v.text.contains("://"))
+                || o.has(&["--index-url"]) && !registries::all_usual(&o.values(&["--index-url"]))
+            {
+                self.ask("run.fetched", "The package comes from another registry than the usual one.");
             }
             inner = o.operands;
         }
@@ -235,7 +243,14 @@ impl Machine<'_> {
         );
         let words: Vec<String> = o.operands.iter().map(|a| a.text.clone()).collect();
         let sub = words.first().map(String::as_str).unwrap_or_default();
-        if o.has(&["--registry"]) {
+        // After `--` stands what the script gets.
+        let own = args.iter().position(|a| a.text == "--").unwrap_or(args.len());
+        let elsewhere = args.iter().enumerate().take(own).any(|(i, a)| {
+            a.text.starts_with("--")
+                && registries::named(&a.text, args.get(i + 1).map(|v| v.text.as_str()), false)
+                    .is_some_and(|named| !registries::usual(&named.value))
+        });
+        if elsewhere {
             self.ask("run.fetched", "The packages come from another registry than the usual one.");
         }
         if sub == "pkg"

@@ -68,6 +68,8 @@ impl Machine<'_> {
 
     pub(super) fn container(&mut self, base: &str, args: &[Val], stdin: &Val) -> Val {
         let mut rest: Vec<Val> = args.to_vec();
+        // An option of the client can name another machine's service, or the settings that do.
+        let here = args.first().is_some_and(|a| !a.text.starts_with('-'));
         if base != "docker-compose" {
             while rest.first().is_some_and(|a| a.text.starts_with('-')) {
                 let valued =
@@ -184,8 +186,22 @@ impl Machine<'_> {
                         }
                     }
                 }
+                // With a command of the call's own, what is in the file can be printed.
+                let plain = here
+                    && !self.containers_elsewhere
+                    && sub != "exec"
+                    && o.operands.len() == 1
+                    && !o.has(&["--entrypoint"]);
                 for file in o.values(&["--env-file"]) {
-                    self.read_file(&file);
+                    let places = self.meanings(&file);
+                    if plain && !places.is_empty() && places.iter().all(|p| self.of_project(p)) {
+                        self.ask(
+                            "secret.use",
+                            "The container would get what is in the project's secret file. A person has to agree.",
+                        );
+                    } else {
+                        self.read_file(&file);
+                    }
                 }
                 for e in o.values(&["-e", "--env"]) {
                     if e.taint.any(Taint::SECRET) {
