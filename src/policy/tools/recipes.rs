@@ -37,13 +37,13 @@ enum Kind {
 }
 
 /// What is said about the recipes that a call of Write, Edit or MultiEdit adds to `path`.
-pub fn written(path: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decision {
+pub fn written(tool: &str, path: &str, input: &Value, scope: &Scope, world: &dyn World) -> Decision {
     let Some(at) = paths::meanings(path, &scope.cwd, scope, world).into_iter().next() else {
         return Decision::SILENT;
     };
     let Some(kind) = kind(&at) else { return Decision::SILENT };
     let before = world.read(&at).unwrap_or_default();
-    let after = after(&before, input);
+    let after = after(tool, &before, input);
     if after.len() > CONTENT_MAX {
         return unread(&at, "is too long");
     }
@@ -101,14 +101,15 @@ fn kind(path: &Path) -> Option<Kind> {
 }
 
 /// The file as the call would leave it. An edit that does not fit is taken for text that is added.
-fn after(before: &str, input: &Value) -> String {
+fn after(tool: &str, before: &str, input: &Value) -> String {
     let text =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    if let Some(content) = input.get("content").and_then(Value::as_str) {
-        return content.to_owned();
-    }
-    let one = std::slice::from_ref(input);
-    let edits = input.get("edits").and_then(Value::as_array).map_or(one, Vec::as_slice);
+    // Each tool takes its own fields and no other's.
+    let edits = match tool {
+        "Write" => return text(input, "content"),
+        "MultiEdit" => input.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice),
+        _ => std::slice::from_ref(input),
+    };
     let mut out = before.to_owned();
     for edit in edits {
         let (old, new) = (text(edit, "old_string"), text(edit, "new_string"));
@@ -412,14 +413,16 @@ mod tests {
 
     #[test]
     fn an_edit_is_applied_as_the_client_does() {
-        let edit = |input: Value| after("a\na\n", &input);
+        let edit = |input: Value| after("Edit", "a\na\n", &input);
         assert_eq!(edit(serde_json::json!({"old_string": "a", "new_string": "b"})), "b\na\n");
-        assert_eq!(
-            edit(serde_json::json!({"old_string": "a", "new_string": "b", "replace_all": true})),
-            "b\nb\n"
-        );
-        assert_eq!(edit(serde_json::json!({"edits": [{"old_string": "a\n", "new_string": ""}]})), "a\n");
+        let all = serde_json::json!({"old_string": "a", "new_string": "b", "replace_all": true});
+        assert_eq!(edit(all), "b\nb\n");
         assert_eq!(edit(serde_json::json!({"old_string": "x", "new_string": "y"})), "a\na\n\ny");
-        assert_eq!(edit(serde_json::json!({"content": "c"})), "c");
+        // Another tool's fields say nothing.
+        let both = serde_json::json!({"old_string": "a", "new_string": "b", "content": "c", "edits": []});
+        assert_eq!(edit(both.clone()), "b\na\n");
+        assert_eq!(after("Write", "a", &both), "c");
+        let edits = serde_json::json!({"edits": [{"old_string": "a\n", "new_string": ""}]});
+        assert_eq!(after("MultiEdit", "a\na\n", &edits), "a\n");
     }
 }
