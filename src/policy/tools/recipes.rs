@@ -107,7 +107,7 @@ fn after(tool: &str, before: &str, input: &Value) -> String {
     // Each tool takes its own fields and no other's.
     let edits = match tool {
         "Write" => return text(input, "content"),
-        "MultiEdit" => input.get("edits").and_then(Value::as_array).map_or(&[][..], Vec::as_slice),
+        "MultiEdit" => input.get("edits").and_then(Value::as_array).map_or(&[] as &[Value], Vec::as_slice),
         _ => std::slice::from_ref(input),
     };
     let mut out = before.to_owned();
