@@ -154,7 +154,9 @@ fn make(text: &str) -> Option<Vec<Recipe>> {
             let name = name.trim_end_matches([':', '?', '+', '!']).trim();
             let name =
                 name.strip_prefix("export ").or_else(|| name.strip_prefix("override ")).unwrap_or(name);
-            make.set(name.trim(), value.trim(), line.contains("+="));
+            // A target's own variable stands behind the target.
+            let name = name.rsplit(':').next().unwrap_or(name).trim();
+            make.set(name, value.trim(), line.contains("+="));
         }
     }
     let mut out: Vec<Recipe> = vec![Recipe::new()];
@@ -176,15 +178,15 @@ fn make(text: &str) -> Option<Vec<Recipe>> {
             out.push(Recipe::new());
             if let Some((_, command)) = line.split_once("!=").filter(|(name, _)| !name.contains(':')) {
                 add(&mut out, command)
-            } else if line.contains("(shell ") || line.contains("{shell ") {
-                shell_calls(line).iter().all(|call| add(&mut out, call))
             } else {
-                match line.split_once(':') {
-                    Some((_, rest)) if !rest.starts_with('=') => {
-                        rest.split_once(';').is_none_or(|(_, recipe)| add(&mut out, recipe))
+                let called = shell_calls(line).iter().all(|call| add(&mut out, call));
+                called
+                    && match line.split_once(':') {
+                        Some((_, rest)) if !rest.starts_with('=') => {
+                            rest.split_once(';').is_none_or(|(_, recipe)| add(&mut out, recipe))
+                        }
+                        _ => true,
                     }
-                    _ => true,
-                }
             }
         };
         if !fine {
