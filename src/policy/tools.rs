@@ -102,7 +102,9 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
         "Bash" | "Monitor" | "PowerShell" => command(tool, input, scope, world),
         "Read" => required(tool, input, "file_path", |p| read(p, scope, world)),
         "Edit" | "MultiEdit" => required(tool, input, "file_path", |p| {
-            read(p, scope, world).or(write(p, scope, world)).or(recipes::written(p, input, scope, world))
+            read(p, scope, world)
+                .or(write(p, scope, world))
+                .or(recipes::written(tool, p, input, scope, world))
         }),
         "Write" => required(tool, input, "file_path", |p| {
             write(p, scope, world)
@@ -110,7 +112,7 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
                     seen if seen.rule == "secret.read" && !exists(p, scope, world) => Decision::SILENT,
                     seen => seen,
                 })
-                .or(recipes::written(p, input, scope, world))
+                .or(recipes::written(tool, p, input, scope, world))
         }),
         "NotebookEdit" => {
             required(tool, input, "notebook_path", |p| read(p, scope, world).or(write(p, scope, world)))

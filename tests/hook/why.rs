@@ -53,7 +53,7 @@ fn a_decision_is_shown_with_the_call_the_labels_and_the_way_out() {
         "A (untrusted content)",
         "pages.example",
         "B (sensitive material)",
-        "before    1 denials",
+        "denials in this session",
         "jess session clear",
     ] {
         assert!(out.contains(part), "{part}: {out}");
