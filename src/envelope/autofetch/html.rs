@@ -63,7 +63,28 @@ const FETCHING_BY_LENGTH: [u32; 20] = {
 };
 
 /// Elements whose content, too, acts: they go even without attributes and in the middle of a word.
-const ACTIVE: &[&str] = &["script", "style", "svg", "iframe", "object", "embed", "applet"];
+const ACTIVE: &[&str] = &["script", "style", "svg", "iframe", "applet"];
+
+/// Of [`FETCHING`], those that do nothing without an attribute that says what: as names of types, tags of documentation
+/// and words in angle brackets they stand in ordinary text.
+const ARMED: &[&str] = &[
+    "object", "embed", "input", "link", "meta", "param", "import", "set", "source", "track", "area",
+    "handler",
+];
+
+/// Attributes that arm them, besides [`ATTRIBUTES`].
+const ARMING: &[&str] = &["value", "values", "to", "from", "by", "attributename", "http-equiv", "type"];
+
+/// What the attributes of an element can do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Element {
+    /// One with a name of letters of any script, digits, `-`, `_`, `.` and `:`.
+    Plain,
+    /// One of [`ARMED`].
+    Armed,
+    /// One whose name no language has: of its attributes only those act that act anywhere.
+    Unnamed,
+}
 
 /// Attributes that fetch, navigate, submit or style on some element.
 const ATTRIBUTES: &[&str] = &[
@@ -151,23 +172,46 @@ impl Scanner<'_> {
         // Nothing but white space and slashes up to the `>`.
         let bare = gap < 64 && self.byte(name_end + gap) == b'>';
         self.line_end_inside(name_end, name_end + gap);
-        if is(FETCHING) {
+        let armed = is(ARMED);
+        if !armed && is(FETCHING) {
             let generic =
                 bare && at > 0 && (self.byte(at - 1).is_ascii_alphanumeric() || self.byte(at - 1) == b'_');
             if generic && !is(ACTIVE) {
                 return None; // `Vec<Image>`: a type; as HTML, an element without attributes that fetches nothing
             }
-            return Some((at, self.tag_end(name_end, None).0));
+            let end = self.tag_end(name_end, None).0;
+            return Some((at, self.within_a_paragraph(name_end, end)));
         }
         if bare {
             return None;
         }
-        if name.eq_ignore_ascii_case("a") && self.anchor(name_end, gap) {
-            return Some((at, self.tag_end(name_end, None).0));
-        }
+        let named =
+            |b: u8| b.is_ascii_alphanumeric() || !b.is_ascii() || matches!(b, b'-' | b'_' | b'.' | b':');
+        let element = match armed {
+            true => Element::Armed,
+            false if name.bytes().all(named) => Element::Plain,
+            false => Element::Unnamed,
+        };
         let mut acts = false;
-        let (end, decided) = self.tag_end(name_end, Some(&mut acts));
+        let (end, decided) = self.tag_end(name_end, Some((&mut acts, element)));
+        let end = if element == Element::Unnamed { name_end } else { self.within_a_paragraph(name_end, end) };
         (acts || !decided).then_some((at, end))
+    }
+
+    /// The end of what is taken out of a tag whose name ends at `name_end`. Without its opening the rest of a tag is text: where it
+    /// spreads over an empty line, which is hardly a tag but the next `>` of a program or a sentence, it stays.
+    fn within_a_paragraph(&mut self, name_end: usize, end: usize) -> usize {
+        let inside = self.bytes.get(name_end..end).unwrap_or_default();
+        let mut blank = false;
+        for b in inside.iter().skip_while(|b| !matches!(b, b'\n' | b'\r')) {
+            match b {
+                b'\n' if blank => return name_end,
+                b'\n' => blank = true,
+                b' ' | b'\t' | b'\r' => {}
+                _ => blank = false,
+            }
+        }
+        end
     }
 
     /// `<!ENTITY …>`, and a `<!DOCTYPE …>` that names an address: what an XML reader loads.
@@ -206,18 +250,6 @@ impl Scanner<'_> {
             .unwrap_or(len)
     }
 
-    /// `<a` with anything that could be an attribute `gap` bytes behind it: a comparison such as `x <a && y` has none.
-    fn anchor(&self, from: usize, gap: usize) -> bool {
-        let next = self.byte(from + gap);
-        gap > 0
-            && (next.is_ascii_alphabetic()
-                || gap >= 256
-                || !next.is_ascii()
-                || next == 0
-                || next == b'<'
-                || matches!(next, b'"' | b'\''))
-    }
-
     /// `<scheme:…>` with a scheme that leads somewhere and no white space inside.
     fn autolink(&mut self, at: usize, name_end: usize) -> Option<Range> {
         let name = self.text.get(at + 1..name_end)?;
@@ -240,18 +272,13 @@ impl Scanner<'_> {
     }
 
     /// One past the `>` of a tag whose name ends at `from`, by the attribute states of the HTML tokeniser, and whether
-    /// the tag was read to its end. With `acts`, sets it when an attribute fetches, submits, styles or scripts.
+    /// the tag was read to its end. With `acts`, sets it when an attribute of such an element fetches, submits, styles or
+    /// scripts.
     ///
     /// An unclosed tag ends where its name does: the rest is plain text once the opening is gone.
-    fn tag_end(&mut self, from: usize, mut acts: Option<&mut bool>) -> (usize, bool) {
+    fn tag_end(&mut self, from: usize, mut acts: Option<(&mut bool, Element)>) -> (usize, bool) {
         if from >= self.no_tag_end_from {
-            let seen = acts.is_none_or(|acts| {
-                let rest = self.text.get(from..).unwrap_or_default();
-                let window = rest.get(..rest.floor_char_boundary(rest.len().min(64))).unwrap_or_default();
-                *acts = rest.len() > 64 || window.contains('=');
-                true
-            });
-            return (from, seen);
+            return self.unclosed(from, acts);
         }
         if self.next_tag_end < from {
             match memchr::memchr(b'>', self.bytes.get(from..).unwrap_or_default()) {
@@ -277,8 +304,8 @@ impl Scanner<'_> {
             let name_at = at;
             at += 1;
             at += self.run_len(at, |b| !b.is_ascii_whitespace() && !matches!(b, b'/' | b'>' | b'='));
-            if let Some(acts) = acts.as_deref_mut() {
-                *acts |= self.attribute_acts(name_at, at);
+            if let Some((acts, element)) = &mut acts {
+                **acts |= self.attribute_acts(name_at, at, *element);
             }
             let gap = self.run_len(at, |b| b.is_ascii_whitespace());
             self.line_end_inside(at, at + gap);
@@ -307,8 +334,10 @@ impl Scanner<'_> {
         }
     }
 
-    fn unclosed(&mut self, from: usize, acts: Option<&mut bool>) -> (usize, bool) {
-        if let Some(acts) = acts {
+    fn unclosed(&mut self, from: usize, acts: Option<(&mut bool, Element)>) -> (usize, bool) {
+        if let Some((acts, element)) = acts
+            && element != Element::Unnamed
+        {
             // Joined to other text it may be closed: it goes if it holds anything like an attribute.
             let rest = self.bytes.get(from..).unwrap_or_default();
             *acts |= memchr::memchr(b'=', rest.get(..rest.len().min(256)).unwrap_or_default()).is_some();
@@ -322,7 +351,7 @@ impl Scanner<'_> {
         len
     }
 
-    fn attribute_acts(&self, from: usize, to: usize) -> bool {
+    fn attribute_acts(&self, from: usize, to: usize, element: Element) -> bool {
         let Some(name) = self.text.get(from..to) else { return true };
         let handler = name.get(..2).is_some_and(|on| on.eq_ignore_ascii_case("on")) && name.len() > 3;
         if name.len() > 32 && !handler {
@@ -330,15 +359,21 @@ impl Scanner<'_> {
         }
         // In SVG and XML any prefix may be bound to the name space of links.
         let local = name.rsplit(':').next().unwrap_or(name);
-        let known = ATTRIBUTES
-            .iter()
-            .any(|known| name.eq_ignore_ascii_case(known) || local.eq_ignore_ascii_case(known));
+        let one_of = |set: &[&str]| {
+            set.iter().any(|known| name.eq_ignore_ascii_case(known) || local.eq_ignore_ascii_case(known))
+        };
+        let known = match element {
+            Element::Plain => one_of(ATTRIBUTES),
+            Element::Armed => one_of(ATTRIBUTES) || one_of(ARMING),
+            Element::Unnamed => name.eq_ignore_ascii_case("style"),
+        };
         if !handler && !known {
             return false;
         }
         // An attribute without a value does nothing.
         let rest = self.bytes.get(to..).unwrap_or_default();
-        rest.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'=') && !self.harmless_value(name, to)
+        rest.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'=')
+            && (element == Element::Armed || !self.harmless_value(name, to))
     }
 
     /// Attributes that matter only with certain values: a fragment as destination, presentation without a reference.

@@ -135,6 +135,8 @@ impl<'a> Scanner<'a> {
             }
             Target::Outside => Some((start, found.closed.unwrap_or(found.end))),
             _ if footnote => None,
+            // It leads to a file beside the text, and only an image would fetch that.
+            Target::Relative if !self.has_image() => None,
             _ => {
                 let path = found.dest.contains(['/', '.', '%', '&', '\\', '#']);
                 found.closed.filter(|_| path).map(|end| (start, end))

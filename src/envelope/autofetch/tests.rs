@@ -278,6 +278,45 @@ fn a_definition_whose_parentheses_do_not_balance_goes_in_any_container() {
 }
 
 #[test]
+fn code_and_words_in_angle_brackets_stay() {
+    for text in [
+        "fmt = struct.pack('<H', n)\ndata = f.read()\ncontent = 2\nx = 1 if a > b else 2\n",
+        "unpack('<L', s)[0]; code = 5; style = {}\n\nif x > y:\n",
+        "Array<Object>, Promise<object>, Vec<embed>, Tracked<<Input as Stream>::Error>",
+        "<meta charset=\"utf-8\">",
+        "/// <param name=\"x\">the input</param>",
+        "[ERROR]: src/main.rs:3\n[GET]: /api/v1\n",
+        "<a name=\"0.4.2\"></a>",
+        "a <a statement> of <object detection>, less <a href, cmd <input file> <import>",
+        "use <input> and <source>",
+    ] {
+        assert_eq!(out(text), text);
+    }
+    // What is taken from a tag that would swallow paragraphs is its opening.
+    let text = "<a href=\"x\n\nimport os\n\n\" title='b'> c";
+    assert_eq!(out(text), "[REDACTED-AUTOFETCH-MARKUP] href=\"x\n\nimport os\n\n\" title='b'> c");
+}
+
+#[test]
+fn an_element_with_what_arms_it_goes() {
+    for text in [
+        "<object data=//evil.example>",
+        "<meta http-equiv=refresh content='0;url=//evil.example'>",
+        "<meta name=twitter:image content=https://evil.example/x>",
+        "<param name=movie value=//evil.example>",
+        "<set attributeName=href to=javascript:evil.example>",
+        "<input type=image src=//evil.example>",
+        "<import implementation='a' src='//evil.example'>",
+        "<a name=b href=//evil.example>",
+    ] {
+        assert!(!out(text).contains("evil.example"), "{text}");
+    }
+    // No language has an element of that name: it has no attributes that fetch, but style and handlers are anyone's.
+    let unnamed = out("<H' style='background:url(//evil.example)'>");
+    assert!(unnamed.starts_with("[REDACTED"), "{unnamed}");
+}
+
+#[test]
 fn a_second_equals_sign_opens_an_unquoted_value() {
     for equals in ["==", "= ="] {
         let tag = format!("<div style{equals}\"a\";background:url(https://evil.example/x)>hi</div>");
