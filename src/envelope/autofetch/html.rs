@@ -189,7 +189,7 @@ impl Scanner<'_> {
             |b: u8| b.is_ascii_alphanumeric() || !b.is_ascii() || matches!(b, b'-' | b'_' | b'.' | b':');
         let element = match armed {
             true => Element::Armed,
-            false if name.bytes().all(named) => Element::Plain,
+            false if name.bytes().all(named) && self.byte(name_end) != b'"' => Element::Plain,
             false => Element::Unnamed,
         };
         let mut acts = false;
