@@ -6,7 +6,7 @@
 //! | [`parse`] | text → syntax tree |
 //! | `value`, `word` | words → values with holes and origins |
 //! | `eval`, `simple` | control flow and state; simple commands |
-//! | `environ` | the environment and directory that a command sets up for another |
+//! | `environ`, `given` | the environment and directory that a command sets up for another; its parameters |
 //! | `expand`, `io` | parameters; redirections and files |
 //! | `run`, `scripts`, `builtins`, `filters` | which program runs, wrappers, shells, interpreters, builtins |
 //! | `carry`, `find`, `remote`, `packages` | programs that run a command in a form of their own |
@@ -33,6 +33,7 @@ mod find;
 mod git;
 mod git_config;
 mod git_push;
+mod given;
 mod io;
 mod language;
 mod latent;
