@@ -32,6 +32,7 @@ mod filters;
 mod find;
 mod git;
 mod git_config;
+mod git_files;
 mod git_push;
 mod given;
 mod io;
