@@ -14,6 +14,7 @@ mod protocol;
 mod sealing;
 mod state;
 mod tools;
+mod unlisted;
 #[cfg(test)]
 mod world;
 

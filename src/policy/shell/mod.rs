@@ -11,6 +11,8 @@
 //! | `run`, `scripts`, `builtins`, `filters` | which program runs, wrappers, shells, interpreters, builtins |
 //! | `carry`, `find`, `remote`, `packages` | programs that run a command in a form of their own |
 //! | `rules`, `files`, `search`, `admin`, `data` | what single programs may do |
+//! | `unlisted`, `touches` | programs without a rule: what they may read, run and write |
+//! | `agents`, `printers`, `origins`, `outlets` | other agents; stored credentials; where code comes from; where data goes |
 //! | `editors` | editors and pagers with commands of their own; patches |
 //! | `latent` | text in quotes that is evaluated all the same |
 //! | `git`, `git_config`, `git_push`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
@@ -18,6 +20,7 @@
 //! | `code`, `language`, `literals` | programs in other languages on the command line |
 
 mod admin;
+mod agents;
 mod builtins;
 mod carry;
 mod code;
@@ -42,8 +45,11 @@ pub mod limits;
 mod literals;
 mod net;
 mod options;
+mod origins;
+mod outlets;
 mod packages;
 pub mod parse;
+mod printers;
 mod reach;
 mod remote;
 mod rules;
@@ -51,6 +57,8 @@ mod run;
 mod scripts;
 mod search;
 mod simple;
+mod touches;
+mod unlisted;
 mod upload;
 mod value;
 mod word;
