@@ -17,6 +17,7 @@ mod recipes;
 mod sealing;
 mod state;
 mod tools;
+mod unlisted;
 mod why;
 #[cfg(test)]
 mod world;

@@ -22,6 +22,10 @@ impl Machine<'_> {
                 Val::unknown(Taint::ENV)
             }
             "ps" if args.iter().any(|a| shows_environments(&a.text)) => Val::unknown(Taint::ENV),
+            "shift" => {
+                self.shift(args);
+                Val::default()
+            }
             ":" | "true" | "false" | "test" | "[" | "sleep" | "wait" | "exit" | "return" | "break"
             | "continue" | "shift" | "umask" | "jobs" | "fg" | "bg" | "disown" | "ulimit" | "hash"
             | "times" | "bind" | "enable" | "compgen" | "complete" | "getopts" | "shopt" | "suspend"

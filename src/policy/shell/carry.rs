@@ -140,8 +140,15 @@ impl Machine<'_> {
                 }
                 for a in args {
                     self.package_source(a);
+                    self.read_file(a);
                 }
-                Val::default()
+                // `nix run PACKAGE -- ARGUMENTS`; the arguments can be a program's name and its own.
+                match args.iter().position(|a| a.text == "--").and_then(|at| args.get(at + 1..)) {
+                    Some(rest) if rest.first().is_some_and(|a| !a.text.starts_with('-')) => {
+                        self.run(rest, stdin)
+                    }
+                    _ => Val::default(),
+                }
             }
             "make" | "gmake" => self.make(args, stdin),
             "just" => {

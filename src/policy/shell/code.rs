@@ -21,7 +21,7 @@ const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "f
 #[rustfmt::skip]
 const WRITES: &[&str] = &["write", "'w", "\"w", "'a", "\"a", "append", "dump", "copy", "rename", "replace", "symlink", "link(", "chmod", "truncate", "unlink", "remove", "mkdir", "move", "put_contents", ">", "save", "touch", "rmSync", "rm("];
 #[rustfmt::skip]
-const NETWORK: &[&str] = &["socket", "urllib", "requests", "http", "httpx", "aiohttp", "fetch(", "Net::HTTP", "IO::Socket", "LWP", "smtplib", "ftplib", "telnetlib", "paramiko", "dns.", "gethostby", "getaddrinfo", "XMLHttpRequest", "axios", "net.connect", "createConnection", "curl_", "fsockopen", "stream_socket", "TCPSocket", "open-uri", "/inet/", "WebSocket", "nslookup", "dgram", "got(", "boto", "websocket", "mechanize", "HTTP.", "Mojo"];
+const NETWORK: &[&str] = &["socket", "urllib", "requests", "http", "httpx", "aiohttp", "fetch(", "Net::HTTP", "IO::Socket", "LWP", "smtplib", "ftplib", "telnetlib", "paramiko", "dns.", "gethostby", "getaddrinfo", "XMLHttpRequest", "axios", "net.connect", "createConnection", "curl_", "fsockopen", "stream_socket", "TCPSocket", "open-uri", "/inet/", "WebSocket", "nslookup", "dgram", "got(", "boto", "websocket", "mechanize", "HTTP.", "Mojo", "HTTP::Tiny", "HTTP::Request", "WWW::"];
 #[rustfmt::skip]
 const REMOVES: &[&str] = &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "removedirs", "rmdirSync", "rimraf", "remove_entry", "remove_dir_all", "deltree", "fs.rm(", "rm(", "remove_dir", "emptyDir", "FileUtils.remove", "unlinkSync", "os.remove", "os.unlink", "shutil.move", "delete_tree", "Deno.remove", "unlink"];
 #[rustfmt::skip]
@@ -76,7 +76,9 @@ impl Machine<'_> {
         }
         let has = |words: &[&str]| words.iter().any(|w| code.contains(w));
         let runs = has(RUNS);
-        let reads = has(READS) || language == Language::Awk;
+        // Of languages that are hardly known the names of what reads are not known either.
+        let says = has(&["display notification", "display dialog", "say "]);
+        let reads = has(READS) || language == Language::Awk || language == Language::Other && inline && !says;
         let writes = has(WRITES);
         let network = has(NETWORK) || literals.iter().any(|l| l.starts_with("/inet/"));
         let mut local = false;
@@ -120,9 +122,7 @@ impl Machine<'_> {
                 }
             }
         }
-        if runs {
-            self.code_runs(code, &literals);
-        }
+        let carried = if runs { self.code_runs(code, &literals) } else { Taint::NONE };
         // A text that the program evaluates is a program as well.
         if inline && evaluates(code) && self.depth < super::limits::DEPTH {
             self.depth += 1;
@@ -168,7 +168,9 @@ impl Machine<'_> {
                 "uname",
             ]);
             if !own
-                && (local && reads || gathers && has(&["data=", "post", "POST", "send", "encode", "put("]))
+                && (local && reads
+                    || carried.any(Taint::LOCAL)
+                    || gathers && has(&["data=", "post", "POST", "send", "encode", "put("]))
             {
                 self.ask(
                     "exfil.code",
@@ -313,8 +315,9 @@ impl Machine<'_> {
     }
 
     /// Literals that are commands, and lists of literals that are argument vectors.
-    pub(super) fn code_runs(&mut self, code: &str, literals: &[String]) {
+    pub(super) fn code_runs(&mut self, code: &str, literals: &[String]) -> Taint {
         let before = self.found.clone();
+        let mut out = Taint::NONE;
         for l in literals.iter().take(64) {
             let first = l.trim_start_matches(['|', ' ']).split([' ', ';', '|']).next().unwrap_or_default();
             if l.contains([' ', '/', ';'])
@@ -323,7 +326,7 @@ impl Machine<'_> {
                 && l.len() < 8192
             {
                 let text = l.trim_matches(['|', ' ']).to_owned();
-                self.subshell(|m| m.program(&text, &Val::default()));
+                out = out.with(self.subshell(|m| m.program(&text, &Val::default())).taint);
                 if self.found.rule == "shell.syntax" {
                     self.found = before.clone();
                 }
@@ -343,7 +346,7 @@ impl Machine<'_> {
                 };
                 if let Some(end) = rest[open.len_utf8()..].find(close) {
                     let line = rest[open.len_utf8()..open.len_utf8() + end].to_owned();
-                    self.subshell(|m| m.program(&line, &Val::default()));
+                    out = out.with(self.subshell(|m| m.program(&line, &Val::default())).taint);
                 }
             }
         }
@@ -394,8 +397,9 @@ impl Machine<'_> {
             if argv.len() == 1 || (l == "rm" && code.contains("HOME")) {
                 argv.push(Val::unknown(Taint::NONE));
             }
-            self.run(&argv, &Val::default());
+            out = out.with(self.run(&argv, &Val::default()).taint);
         }
+        out
     }
 
     pub(super) fn code_removes(&mut self, code: &str, literals: &[String], home: bool, inline: bool) {

@@ -38,6 +38,7 @@ impl Machine<'_> {
         let mut line = String::new();
         let mut empty = false;
         let mut dir: Option<Val> = None;
+        let mut given: Vec<(String, Val)> = Vec::new();
         while let Some(arg) = rest.first() {
             let text = arg.text.clone();
             rest = &rest[1..];
@@ -72,14 +73,17 @@ impl Machine<'_> {
                     }
                 }
                 _ => match assigns(arg) {
-                    Some((name, value)) => self.environment(&name, &value),
+                    Some((name, value)) => {
+                        self.environment(&name, &value);
+                        given.push((name, value));
+                    }
                     None => {
                         let mut argv = vec![arg.clone()];
                         argv.extend_from_slice(rest);
-                        return match &dir {
-                            Some(dir) => self.within(dir, |m| m.run(&argv, stdin)),
-                            None => self.run(&argv, stdin),
-                        };
+                        return self.with_variables(&given, |m| match &dir {
+                            Some(dir) => m.within(dir, |m| m.run(&argv, stdin)),
+                            None => m.run(&argv, stdin),
+                        });
                     }
                 },
             }
@@ -87,10 +91,10 @@ impl Machine<'_> {
         if !line.is_empty() {
             let more: Vec<String> = rest.iter().map(|a| quoted(&a.text)).collect();
             let line = format!("{line} {}", more.join(" "));
-            return match &dir {
-                Some(dir) => self.within(dir, |m| m.program(&line, stdin)),
-                None => self.program(&line, stdin),
-            };
+            return self.with_variables(&given, |m| match &dir {
+                Some(dir) => m.within(dir, |m| m.program(&line, stdin)),
+                None => m.program(&line, stdin),
+            });
         }
         if empty { Val::default() } else { Val::unknown(Taint::ENV) }
     }

@@ -38,6 +38,8 @@ pub(super) struct State {
     pub dotglob: bool,
     /// Whether something fetched was unpacked.
     pub unpacked: bool,
+    /// Whether a `shift` that may not have happened was met.
+    pub shifted: bool,
 }
 
 /// The evaluator.

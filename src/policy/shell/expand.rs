@@ -9,6 +9,9 @@ use brush_parser::word::{
 
 impl Machine<'_> {
     pub(super) fn array(&mut self, name: &str) -> Option<Vec<Val>> {
+        if name == "BASH_ARGV" && !self.state.vars.contains_key(name) {
+            return Some(super::given::reversed(&self.state.args));
+        }
         let alternatives = self.state.vars.get(name)?.clone();
         Some(self.choose(&alternatives))
     }
@@ -16,9 +19,11 @@ impl Machine<'_> {
     /// The value of a plain parameter; `None` when it is known to be unset.
     pub(super) fn lookup(&mut self, p: &Parameter) -> Option<Val> {
         match p {
-            Parameter::Positional(0) => Some(self.state.zero.clone()),
-            Parameter::Positional(n) => self.state.args.get(*n as usize - 1).cloned(),
+            Parameter::Positional(n) => self.positional(*n as usize),
             Parameter::Special(s) => match s {
+                SpecialParameter::AllPositionalParameters { concatenate: true } => {
+                    Some(self.joined_items(&self.state.args))
+                }
                 SpecialParameter::AllPositionalParameters { .. } => Some(join(&self.state.args)),
                 SpecialParameter::ShellName => Some(self.state.zero.clone()),
                 SpecialParameter::PositionalParameterCount => {
@@ -37,6 +42,9 @@ impl Machine<'_> {
                     }
                     Err(_) => Some(join(&items)),
                 }
+            }
+            Parameter::NamedWithAllIndices { name, concatenate: true } => {
+                self.array(name).map(|items| self.joined_items(&items))
             }
             Parameter::NamedWithAllIndices { name, .. } => self.array(name).map(|items| join(&items)),
         }
@@ -115,6 +123,9 @@ impl Machine<'_> {
                 self.trimmed(parameter, *indirect, pattern.as_deref(), true, true)
             }
             E::Substring { parameter, indirect, offset, length } => {
+                if let Some(items) = self.all_items(e) {
+                    return join(&items);
+                }
                 let val = self.known_or_hole(parameter, *indirect);
                 let offset = self.single(offset.value.trim());
                 let length = length.as_ref().map(|l| self.single(l.value.trim()));
@@ -169,6 +180,10 @@ impl Machine<'_> {
 
     pub(super) fn named(&mut self, p: &Parameter, indirect: bool) -> Option<Val> {
         let val = self.lookup(p)?;
+        // `${!#}`: the parameter of that number.
+        if indirect && let Ok(n) = val.text.parse::<u32>() {
+            return self.lookup(&Parameter::Positional(n));
+        }
         if !indirect {
             return Some(val);
         }

@@ -62,7 +62,7 @@ impl Language {
             Language::Php => ("rBER", "dcftz"),
             Language::Lua => ("e", "l"),
             Language::Awk => ("e", "fvFi"),
-            Language::Other => ("ecr", ""),
+            Language::Other => ("eEcr", ""),
         };
         if self == Language::Node && letters == "pe" || self == Language::Other && letters.len() > 1 {
             return (letters == "pe").then_some("");

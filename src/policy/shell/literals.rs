@@ -149,6 +149,17 @@ pub(super) fn literals(code: &str) -> Vec<String> {
 /// Neighbouring literals joined as path parts: `join(home, '.ssh', 'id_rsa')`, `home / '.ssh' / 'id_rsa'`.
 pub(super) fn joins(literals: &[String]) -> Vec<String> {
     let mut out = Vec::new();
+    // `'.%s' % 'env'`, `'.{}'.format('env')`, `sprintf(".%s", "env")`.
+    for (i, pattern) in literals.iter().enumerate().take(128) {
+        if pattern.len() < 64 && (pattern.contains("%s") || pattern.contains("{}")) {
+            let mut text = pattern.clone();
+            for part in literals.iter().skip(i + 1).take(3).filter(|p| p.len() < 64) {
+                let mark = if text.contains("%s") { "%s" } else { "{}" };
+                text = text.replacen(mark, part, 1);
+            }
+            out.push(text);
+        }
+    }
     for w in 2..=3 {
         for part in literals.windows(w).take(128) {
             if part.iter().all(|p| !p.is_empty() && p.len() < 64 && !p.contains(' ')) {

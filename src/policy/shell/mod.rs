@@ -6,11 +6,13 @@
 //! | [`parse`] | text → syntax tree |
 //! | `value`, `word` | words → values with holes and origins |
 //! | `eval`, `simple` | control flow and state; simple commands |
-//! | `environ` | the environment and directory that a command sets up for another |
+//! | `environ`, `given` | the environment and directory that a command sets up for another; its parameters |
 //! | `expand`, `io` | parameters; redirections and files |
 //! | `run`, `scripts`, `builtins`, `filters` | which program runs, wrappers, shells, interpreters, builtins |
 //! | `carry`, `find`, `remote`, `packages` | programs that run a command in a form of their own |
 //! | `rules`, `files`, `search`, `admin`, `data` | what single programs may do |
+//! | `unlisted`, `touches` | programs without a rule: what they may read, run and write |
+//! | `agents`, `printers`, `origins`, `outlets` | other agents; stored credentials; where code comes from; where data goes |
 //! | `editors` | editors and pagers with commands of their own; patches |
 //! | `latent` | text in quotes that is evaluated all the same |
 //! | `git`, `git_config`, `git_names`, `git_push`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
@@ -19,6 +21,7 @@
 //! | `code`, `language`, `literals` | programs in other languages on the command line |
 
 mod admin;
+mod agents;
 mod builtins;
 mod carry;
 mod code;
@@ -33,8 +36,10 @@ mod filters;
 mod find;
 mod git;
 mod git_config;
+mod git_files;
 mod git_names;
 mod git_push;
+mod given;
 mod io;
 mod issuers;
 mod language;
@@ -43,8 +48,11 @@ pub mod limits;
 mod literals;
 mod net;
 mod options;
+mod origins;
+mod outlets;
 mod packages;
 pub mod parse;
+mod printers;
 mod reach;
 mod registries;
 mod remote;
@@ -53,6 +61,8 @@ mod run;
 mod scripts;
 mod search;
 mod simple;
+mod touches;
+mod unlisted;
 mod upload;
 mod value;
 mod word;

@@ -2,7 +2,6 @@
 
 use super::carry::INITIALISER;
 use super::eval::Machine;
-use super::limits;
 use super::options::Options;
 use super::search::BLIND;
 use super::value::{HOLE, Taint, Val};
@@ -36,7 +35,7 @@ impl Machine<'_> {
         }
     }
 
-    pub(super) fn rules(&mut self, base: &str, name: &Val, args: &[Val], stdin: &Val) -> Val {
+    pub(super) fn rules(&mut self, base: &str, _name: &Val, args: &[Val], stdin: &Val) -> Val {
         if base == "jess" && args.first().is_some_and(|a| a.text == "fetch") {
             self.jess_fetch(args);
             self.reaches = true;
@@ -89,6 +88,10 @@ impl Machine<'_> {
             }
             "ls" | "stat" | "du" | "tree" | "exa" | "eza" | "lsd" => return self.lists(args),
             "jq" | "yq" => {
+                // `load(FILE)`, `load_str(FILE)`.
+                if base == "yq" && args.iter().any(|a| a.text.contains("load")) {
+                    self.named_within(args);
+                }
                 let o = Options::split(
                     args,
                     &[
@@ -127,6 +130,9 @@ impl Machine<'_> {
         if let Some(text) = sets_up_a_shell(base, args) {
             return text;
         }
+        if matches!(base, "artisan" | "manage.py" | "rails" | "rake") {
+            self.named_within(args);
+        }
         if self.administers(base, args, stdin)
             || self.reveals(base, args)
             || self.databases(base, args, stdin)
@@ -141,66 +147,7 @@ impl Machine<'_> {
         if BLIND.contains(&base) {
             return Val::unknown(Taint::NONE);
         }
-        self.unknown_program(name, args, stdin)
-    }
-
-    /// A program without rules of its own: its arguments may be paths that it reads.
-    pub(super) fn unknown_program(&mut self, _name: &Val, args: &[Val], stdin: &Val) -> Val {
-        let mut taint = stdin.taint.without(Taint::ENV);
-        self.notes_addresses(args);
-        for a in args {
-            for part in [
-                a.text.as_str(),
-                a.text.split_once('=').map_or("", |(_, v)| v),
-                a.text.trim_start_matches('@'),
-            ] {
-                if part.is_empty() || part.len() > 4096 || part.contains('\n') {
-                    continue;
-                }
-                let file = a.map(part);
-                if self.meanings(&file).iter().any(|p| {
-                    self.is_secret(p).is_some()
-                        && (self.world.kind(p) != Kind::Missing
-                            || part.contains('/')
-                            || part.starts_with('.'))
-                }) {
-                    self.read_file(&file);
-                }
-                if !a.is_known() {
-                    self.read_file(&file);
-                }
-            }
-            if self
-                .meanings(a)
-                .iter()
-                .any(|p| self.world.kind(p) == Kind::File || self.state.files.contains_key(p))
-            {
-                taint = taint.with(Taint::FILE);
-            }
-            taint = taint.with(a.taint.without(Taint::ENV));
-        }
-        self.suffix_runs(args, stdin);
-        Val::unknown(taint)
-    }
-
-    /// An unknown program may be a wrapper: a suffix that deletes or runs a text is judged as if it ran.
-    pub(super) fn suffix_runs(&mut self, args: &[Val], stdin: &Val) {
-        for (i, a) in args.iter().enumerate().take(limits::SUFFIXES) {
-            let base = a.text.rsplit('/').next().unwrap_or_default();
-            let next = args.get(i + 1).map(|n| n.text.as_str()).unwrap_or_default();
-            let runs = matches!(base, "rm" | "shred") && next.starts_with('-')
-                || matches!(base, "sh" | "bash" | "zsh" | "dash")
-                    && next.starts_with('-')
-                    && next.contains('c')
-                || matches!(base, "cat" | "head" | "tail" | "base64" | "less")
-                    && !next.is_empty()
-                    && i > 0
-                    && args[i - 1].text == "--";
-            if runs {
-                self.run(&args[i..], stdin);
-                return;
-            }
-        }
+        self.unknown_program(base, args, stdin)
     }
 
     pub(super) fn lists(&mut self, args: &[Val]) -> Val {

@@ -44,6 +44,35 @@ pub(super) const SHELLS: &[&str] = &[
     "oksh", "es",
 ];
 
+/// Whether a program starts the one that its arguments name, so that they are judged as that one's.
+pub(super) fn starts_another(base: &str) -> bool {
+    WRAPPERS.iter().any(|w| w.0 == base)
+        || LAUNCHERS.iter().any(|l| l.0 == base)
+        || matches!(
+            base,
+            "at" | "batch"
+                | "bunx"
+                | "capsh"
+                | "expect"
+                | "flock"
+                | "gdb"
+                | "gmake"
+                | "just"
+                | "lldb"
+                | "nerdctl"
+                | "nix"
+                | "nix-shell"
+                | "pipx"
+                | "runuser"
+                | "screen"
+                | "script"
+                | "sg"
+                | "su"
+                | "tmux"
+                | "uvx"
+        )
+}
+
 impl Machine<'_> {
     /// Judges one command with its arguments; its output.
     pub(super) fn run(&mut self, argv: &[Val], stdin: &Val) -> Val {
@@ -103,6 +132,11 @@ impl Machine<'_> {
         self.notes_reach(&base, args);
         self.guard_carried(&base, args);
         self.persists(&base, args);
+        self.touches(&base, args);
+        self.other_agent(&base, args);
+        self.prints_credentials(&base, args);
+        self.origin(&base, args, stdin);
+        self.outlet(&base, args, stdin);
         if super::rules::shows_environment(&base, args, stdin) {
             return Val::unknown(Taint::ENV);
         }
@@ -120,6 +154,18 @@ impl Machine<'_> {
             && let Some(at) = args.iter().take(6).position(|a| subs.contains(&a.text.as_str()))
         {
             return self.launcher(&base, &args[at + 1..], stdin);
+        }
+        if matches!(base.as_str(), "pwsh" | "powershell")
+            && let Some(at) =
+                args.iter().position(|a| matches!(a.text.to_lowercase().as_str(), "-c" | "-command"))
+        {
+            // All that follows is one command.
+            let line = super::carry::joined(&args[at + 1..]);
+            return if line.text == "-" {
+                self.text(stdin, &[], &Val::default())
+            } else {
+                self.text(&line, &[], stdin)
+            };
         }
         if SHELLS.contains(&base.as_str()) {
             return self.shell(args, stdin);
@@ -151,6 +197,11 @@ impl Machine<'_> {
                 self.plain(&base, name, args, stdin)
             }
             "env" => self.env(args, stdin),
+            "rgrep" => {
+                let mut argv = vec![Val::known("grep"), Val::known("-r")];
+                argv.extend_from_slice(args);
+                self.run(&argv, stdin)
+            }
             "sudo" => {
                 let o = Options::split(
                     args,
@@ -299,6 +350,10 @@ impl Machine<'_> {
         let mut rest = o.operands.clone();
         while rest.first().is_some_and(|a| a.text == "--") {
             rest.remove(0);
+        }
+        // `cargo watch -s 'LINE'`, `hatch run 'LINE'`.
+        if let Some(line) = rest.first().filter(|a| a.text.contains(' ')).cloned() {
+            return self.text(&line, &[], stdin);
         }
         if let Some(first) = rest.first() {
             self.package_source(&first.clone());

@@ -112,6 +112,7 @@ impl Machine<'_> {
         let mut i = 0;
         let mut ran = false;
         let mut inline = Val::default();
+        let mut modules = String::new();
         while let Some(arg) = args.get(i) {
             let text = arg.text.as_str();
             if let Some(attached) = language.code_in(text) {
@@ -119,7 +120,7 @@ impl Machine<'_> {
                     if attached.is_empty() { args.get(i + 1).cloned() } else { Some(arg.map(attached)) };
                 if let Some(code) = code {
                     self.tainted_code(&code);
-                    self.code(language, &code.text, true);
+                    self.code(language, &format!("{modules}{}", code.text), true);
                     inline.push(&code);
                     inline.push(&Val::known("\n"));
                 }
@@ -132,6 +133,9 @@ impl Machine<'_> {
                 return self.python_module(args.get(i + 1), &rest, stdin);
             }
             if text.starts_with('-') && text.len() > 1 {
+                if let Some(module) = text.strip_prefix("-M").filter(|_| language == Language::Perl) {
+                    modules.push_str(&format!("use {module};\n"));
+                }
                 if let Some(file) = text.strip_prefix("--env-file=") {
                     self.read_file(&arg.map(file));
                 }
@@ -150,6 +154,9 @@ impl Machine<'_> {
             break;
         }
         let rest = args.get(i..).unwrap_or_default().to_vec();
+        if !ran && matches!(language, Language::Other | Language::Php) {
+            self.named_within(&rest);
+        }
         if ran {
             self.code_in_data(&inline.text, &rest, stdin);
         }
@@ -297,6 +304,10 @@ impl Machine<'_> {
     pub(super) fn awk(&mut self, args: &[Val], stdin: &Val, ran: bool) -> Val {
         // `-f prog`, `-v a=b`, `-F x` have been passed over as options; their values stand among the operands.
         let o = Options::split(args, &["-f", "-v", "-F", "-i", "-E"], false);
+        // A library that gawk takes in, and shows where it is none.
+        for file in o.values(&["-i"]) {
+            self.read_file(&file);
+        }
         for file in o.values(&["-f", "-E"]) {
             let program = if matches!(file.text.as_str(), "-" | "/dev/stdin") {
                 stdin.clone()

@@ -182,9 +182,21 @@ impl Machine<'_> {
             | WordPiece::CommandSubstitution(_)
             | WordPiece::BackquotedCommandSubstitution(_)
             | WordPiece::ArithmeticExpression(_) => {
-                let val = self.piece(piece);
                 let ifs = self.ifs();
-                b.split(&val, &ifs);
+                let items = match piece {
+                    WordPiece::ParameterExpansion(e) => self.all_items(e),
+                    _ => None,
+                };
+                let items = match items {
+                    Some(items) => items,
+                    None => vec![self.piece(piece)],
+                };
+                for (i, item) in items.iter().enumerate() {
+                    if i > 0 {
+                        b.end();
+                    }
+                    b.split(item, &ifs);
+                }
             }
             other => {
                 let val = self.piece(other);
@@ -210,9 +222,7 @@ impl Machine<'_> {
                 Parameter::NamedWithAllIndices { name, concatenate: false } => self.array(name),
                 _ => None,
             },
-            ParameterExpr::Substring { parameter: Parameter::NamedWithAllIndices { name, .. }, .. } => {
-                self.array(name)
-            }
+            ParameterExpr::Substring { .. } => self.all_items(e),
             _ => None,
         }
     }
