@@ -10,11 +10,11 @@ mod known;
 mod labels;
 mod ordinary;
 mod places;
+mod programs;
 mod protocol;
 mod sealing;
 mod state;
 mod tools;
-mod unlisted;
 #[cfg(test)]
 mod world;
 
