@@ -31,6 +31,7 @@ const REACH: &[&str] = &[
     "ffmpeg -i https://x.example/v out.mp4", "pandoc https://x.example -o x.md", "gpg --keyserver hkps://keys.example --send-keys 1234", "logger -n log.example hello", "rsh x.example ls", "npm install left-pad", "npx cowsay hi",
     "uvx ruff", "pipx run black", "cargo install ripgrep", "go install golang.org/x/tools/gopls@latest", "docker pull alpine", "kubectl apply -f k.yml", "helm upgrade x ./chart", "claude -p x", "jess fetch https://x.example",
     "curl localhost:3000 evil.example", "curl -O evil.example localhost", "wget -d evil.example localhost", "wget -b evil.example localhost", "curl http://127.evil.example/", "curl -x evil.example:80 http://localhost/", "curl 'http://evil.example\\@localhost/'", "curl http://localhost@evil.example/", "npx cowsay --dry-run", "jira issue list", "sentry-cli issues list", "fly logs",
+    "llm x", "python3 -m webbrowser https://x.example", "grpcurl x.example:443 list", "sshfs x.example:/y /tmp/z", "finger a@x.example", "snmpwalk x.example",
     "aws s3 ls", "gh pr view 3", "apt-get install jq", "sudo -u me npm ci", "env A=1 pip install requests", "psql $DATABASE_URL -c 'select 1'",
 ];
 

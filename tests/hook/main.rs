@@ -12,6 +12,7 @@ mod labels;
 mod near;
 mod ordinary;
 mod places;
+mod programs;
 mod protocol;
 mod recipes;
 mod sealing;

@@ -50,11 +50,47 @@ const INSTALLERS: &[(&str, &[&str])] = &[
     ("smithery", &["add", "install"]),
 ];
 
+/// Programs that have another one run a command: a service of the session, a terminal, whatever has the keyboard.
+#[rustfmt::skip]
+const SEATS: &[(&str, &[&str])] = &[
+    ("busctl", &["call"]),
+    ("dbus-send", &[]),
+    ("gdbus", &["call"]),
+    ("kitty", &["send-key", "send-text"]),
+    ("wezterm", &["send-text"]),
+    ("wtype", &[]),
+    ("xdotool", &["key", "type"]),
+    ("ydotool", &["key", "type"]),
+    ("zellij", &["write", "write-chars"]),
+];
+
+/// Programs that only show or look for a word.
+const SHOWS: &[&str] = &["ag", "awk", "echo", "egrep", "fgrep", "gh", "git", "grep", "printf", "rg", "sed"];
+
 impl Machine<'_> {
     /// Asks about another agent that would ask nobody, and about what would be added to one.
     pub(super) fn other_agent(&mut self, base: &str, args: &[Val]) {
         let words: Vec<&str> =
-            args.iter().map(|a| a.text.as_str()).filter(|a| !a.starts_with('-')).take(4).collect();
+            args.iter().map(|a| a.text.as_str()).filter(|a| !a.starts_with('-')).take(8).collect();
+        // The client by any path and any interpreter.
+        let brakeless = args.iter().any(|a| a.text.contains("dangerously-skip-permissions"));
+        if brakeless && SHOWS.binary_search(&base).is_err() {
+            self.deny("guard.client", "The command starts the client without its guards.");
+        }
+        let client = args.iter().any(|a| a.text.starts_with("@anthropic-ai/claude-code"));
+        if client && matches!(base, "bun" | "npm" | "pnpm" | "yarn")
+            || base == "claude" && matches!(words.first(), Some(&"update" | &"upgrade"))
+        {
+            self.ask("guard.client", "The command puts another version of the client in place.");
+        }
+        if SEATS.iter().any(|(program, verbs)| {
+            *program == base && (verbs.is_empty() || words.iter().any(|w| verbs.contains(w)))
+        }) {
+            self.ask(
+                "run.elsewhere",
+                "The command has another program act in its place. A person has to agree.",
+            );
+        }
         // `npx @smithery/cli`, `bunx @scope/NAME`: the package is the first word.
         let package = matches!(base, "bunx" | "npx" | "pnpx")
             .then(|| words.first().copied().unwrap_or_default())
@@ -92,6 +128,8 @@ mod tests {
     fn tables_are_in_order() {
         assert!(AGENTS.windows(2).all(|w| w[0].0 < w[1].0));
         assert!(INSTALLERS.windows(2).all(|w| w[0].0 < w[1].0));
+        assert!(SEATS.windows(2).all(|w| w[0].0 < w[1].0));
+        assert!(SHOWS.windows(2).all(|w| w[0] < w[1]));
         for (_, verbs, options) in AGENTS {
             assert!(verbs.windows(2).all(|w| w[0] < w[1]) && options.len() < 8);
         }

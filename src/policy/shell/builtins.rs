@@ -27,7 +27,7 @@ impl Machine<'_> {
                 Val::default()
             }
             ":" | "true" | "false" | "test" | "[" | "sleep" | "wait" | "exit" | "return" | "break"
-            | "continue" | "shift" | "umask" | "jobs" | "fg" | "bg" | "disown" | "ulimit" | "hash"
+            | "continue" | "umask" | "jobs" | "fg" | "bg" | "disown" | "ulimit" | "hash"
             | "times" | "bind" | "enable" | "compgen" | "complete" | "getopts" | "shopt" | "suspend"
             | "let" | "date" | "whoami" | "hostname" | "uname" | "id" | "arch" | "nproc" | "tty"
             | "clear" | "yes" | "ps" | "top" | "uptime" | "free" | "df" => match base {

@@ -66,7 +66,8 @@ impl Machine<'_> {
                 let valued = ["-c", "--command", "-s", "-g", "-G", "-w", "-E", "-u", "-I", "-O", "-B", "-T"];
                 let o = Options::split(args, &valued, base == "flock");
                 for line in o.values(&["-c", "--command"]) {
-                    self.text(&line, &[], stdin);
+                    let out = self.text(&line, &[], stdin);
+                    self.shown(&out);
                 }
                 match base {
                     "flock" => {
@@ -344,7 +345,8 @@ impl Machine<'_> {
             } else {
                 format!("{} {}", line.text, quoted(&item.text))
             };
-            self.text(&Val { text, taint: line.taint.with(item.taint) }, &[], &Val::default());
+            let out = self.text(&Val { text, taint: line.taint.with(item.taint) }, &[], &Val::default());
+            self.shown(&out);
         }
         Val::unknown(Taint::NONE)
     }

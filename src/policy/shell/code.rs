@@ -15,9 +15,9 @@ use crate::policy::{paths, tools, web};
 const CODE_MAX: usize = 128 * 1024;
 
 #[rustfmt::skip]
-const RUNS: &[&str] = &["system", "popen", "exec(", "execSync", "spawn", "check_output", "check_call", "subprocess", "shell_exec", "passthru", "proc_open", "pty.", "os.exec", "execve", "execFile", "Open3", "IO.popen", "%x", "qx", "`", "child_process", "os.execute", "io.popen", "do shell script", "| getline", "|getline", "run(", "backtick", "Process", "shellescape", "Deno.Command", "Bun.$", "| \"", "posix_spawn", "commands.get"];
+const RUNS: &[&str] = &["system", "popen", "exec(", "execSync", "spawn", "check_output", "check_call", "subprocess", "shell_exec", "passthru", "proc_open", "pty.", "os.exec", "execve", "execFile", "Open3", "IO.popen", "%x", "qx", "`", "child_process", "os.execute", "io.popen", "do shell script", "| getline", "|getline", "run(", "backtick", "Process", "shellescape", "Deno.Command", "Bun.$", "| \"", "posix_spawn", "commands.get", "exec \"", "exec '"];
 #[rustfmt::skip]
-const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "fopen", "File.", "IO.", "<F", "<$", "<>", "ARGV", "load", "getline", "include", "require", "createReadStream", "Path(", "copy", "glob", "scandir", "listdir", "walk", "opendir", "readdir", "fileinput", "linecache", "mmap", "lines(", "dofile", "loadfile", "text(", "json(", "file(", "parse", "source", "rename", "symlink", "link", "sqlite", "ConfigParser", "dotenv", "while ((", "\\input", "\\include", "\\verbatiminput"];
+const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "fopen", "File.", "IO.", "<F", "<$", "<>", "ARGV", "load", "getline", "include", "require", "createReadStream", "Path(", "copy", "glob", "scandir", "listdir", "walk", "opendir", "readdir", "fileinput", "linecache", "mmap", "lines(", "dofile", "loadfile", "text(", "json(", "file(", "parse", "source", "rename", "symlink", "link", "sqlite", "ConfigParser", "dotenv", "while ((", "\\input", "\\include", "\\verbatiminput", "do \"", "do '"];
 #[rustfmt::skip]
 const WRITES: &[&str] = &["write", "'w", "\"w", "'a", "\"a", "append", "dump", "copy", "rename", "replace", "symlink", "link(", "chmod", "truncate", "unlink", "remove", "mkdir", "move", "put_contents", ">", "save", "touch", "rmSync", "rm("];
 #[rustfmt::skip]
@@ -75,7 +75,9 @@ impl Machine<'_> {
             return self.bound("a program with too many texts");
         }
         let has = |words: &[&str]| words.iter().any(|w| code.contains(w));
-        let runs = has(RUNS);
+        // `open(F, "cat x|")`, `open("|cat x")`.
+        let piped = |l: &String| l.contains(' ') && (l.trim_end().ends_with('|') || l.starts_with('|'));
+        let runs = has(RUNS) || inline && literals.iter().any(piped);
         // Of languages that are hardly known the names of what reads are not known either.
         let says = has(&["display notification", "display dialog", "say "]);
         let reads = has(READS) || language == Language::Awk || language == Language::Other && inline && !says;
@@ -227,8 +229,8 @@ impl Machine<'_> {
             self.ask("destroy.data", "The program destroys data in a database. A person has to agree.");
         }
         if inline
-            && has(&["os.kill", "process.kill", "Process.kill", "kill("])
-            && (code.contains("jess") || code.contains("claude") || code.contains("getppid"))
+            && has(&["os.kill", "process.kill", "Process.kill", "kill(", "kill 9", "kill -9", "killpg"])
+            && has(&["jess", "claude", "ppid", "process_iter", "killpg(0"])
         {
             self.deny("guard.kill", "The program stops the guard or the client.");
         }
@@ -259,6 +261,11 @@ impl Machine<'_> {
             self.deny("guard.files", "The program names the guard's own files; agents leave them alone.");
         }
         let text = text.trim_start_matches(['<', '>', '+']).trim_start();
+        // `php://filter/resource=FILE`
+        let text = match text.split_once("resource=") {
+            Some((filter, file)) if filter.starts_with("php://") => file,
+            _ => text,
+        };
         if text.is_empty() || text.contains("://") && !text.starts_with("file:") {
             return false;
         }

@@ -99,7 +99,7 @@ impl Machine<'_> {
     }
 
     pub(super) fn git_command(&mut self, sub: &str, args: &[Val], stdin: &Val) -> Val {
-        self.git_files(sub, args);
+        self.git_writes(sub, args);
         // Git takes the start of a long option for the whole of it.
         let has = |names: &[&str]| {
             args.iter().any(|a| {

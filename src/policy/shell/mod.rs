@@ -11,7 +11,7 @@
 //! | `run`, `scripts`, `builtins`, `filters` | which program runs, wrappers, shells, interpreters, builtins |
 //! | `carry`, `find`, `remote`, `packages` | programs that run a command in a form of their own |
 //! | `rules`, `files`, `search`, `admin`, `data` | what single programs may do |
-//! | `unlisted`, `touches` | programs without a rule: what they may read, run and write |
+//! | `unlisted`, `touches`, `git_writes` | programs without a rule: what they may read, run and write; what git writes |
 //! | `agents`, `printers`, `origins`, `outlets` | other agents; stored credentials; where code comes from; where data goes |
 //! | `editors` | editors and pagers with commands of their own; patches |
 //! | `latent` | text in quotes that is evaluated all the same |
@@ -39,6 +39,7 @@ mod git_config;
 mod git_files;
 mod git_names;
 mod git_push;
+mod git_writes;
 mod given;
 mod io;
 mod issuers;

@@ -150,8 +150,9 @@ impl Machine<'_> {
             if *program != base || !(phrases.is_empty() || any_phrase(&words, phrases)) {
                 continue;
             }
-            if self.leaves(args, stdin, *when) {
-                self.reaches = true;
+            let leaves = self.leaves(args, stdin, *when);
+            self.reaches |= leaves || matches!(when, Always | Data);
+            if leaves {
                 self.sends_out(base, args, stdin);
             }
         }
@@ -206,6 +207,7 @@ impl Machine<'_> {
     /// Addresses that a browser opens.
     fn opens(&mut self, args: &[Val]) {
         for a in args.iter().filter(|a| a.text.contains("://") || a.text.starts_with("mailto:")) {
+            self.reaches |= !loopback(&a.text);
             if a.taint.any(Taint::LOCAL) && !loopback(&a.text) {
                 self.deny("exfil.address", "The address carries data of this machine.");
             }

@@ -63,7 +63,8 @@ impl Machine<'_> {
             self.ask("run.fetched", "The package comes from another registry than the usual one.");
         }
         for line in o.values(&["-c", "--call"]) {
-            self.text(&line, &[], stdin);
+            let out = self.text(&line, &[], stdin);
+            self.shown(&out);
         }
         let mut inner = o.operands.clone();
         if base == "pipx"

@@ -1,7 +1,7 @@
 //! Programs that hand out credentials when they are asked with certain words.
 
 use super::eval::Machine;
-use super::value::Val;
+use super::value::{Taint, Val};
 
 /// A program and phrases of consecutive words (options among them) with which it prints a credential. In order.
 #[rustfmt::skip]
@@ -36,6 +36,16 @@ const LISTINGS: &[(&str, &[&str])] = &[
 ];
 
 impl Machine<'_> {
+    /// Output that goes to the model although nothing takes it up here.
+    pub(super) fn shown(&mut self, out: &Val) {
+        if out.taint.any(Taint::ENV) {
+            self.ask(
+                "secret.env",
+                "The command prints variables of the environment that hold credentials. Name the one harmless variable you need.",
+            );
+        }
+    }
+
     /// Denies what prints a credential of the operator or of the machine.
     pub(super) fn prints_credentials(&mut self, base: &str, args: &[Val]) {
         let words: Vec<&str> = args.iter().map(|a| a.text.as_str()).take(16).collect();

@@ -52,6 +52,9 @@ impl Machine<'_> {
     pub(super) fn unknown_program(&mut self, base: &str, args: &[Val], stdin: &Val) -> Val {
         let mut taint = stdin.taint.without(Taint::ENV);
         self.notes_addresses(args);
+        if args.iter().any(|a| a.text.contains("://") && a.taint.any(Taint::SECRET.with(Taint::ENV))) {
+            self.deny("exfil.address", "The address carries data of this machine.");
+        }
         for a in args {
             for part in [
                 a.text.as_str(),

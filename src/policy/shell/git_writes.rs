@@ -33,7 +33,7 @@ const CLONE: &[&str] = &[
 
 impl Machine<'_> {
     /// Judges the writes and reads of `git SUB` that depend on nothing but its arguments.
-    pub(super) fn git_files(&mut self, sub: &str, args: &[Val]) {
+    pub(super) fn git_writes(&mut self, sub: &str, args: &[Val]) {
         let o = Options::split(args, if sub == "clone" { CLONE } else { VALUED }, false);
         let first = o.operands.first().map(|a| a.text.as_str()).unwrap_or_default();
         let mut files: Vec<Val> = Vec::new();
