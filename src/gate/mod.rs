@@ -262,7 +262,7 @@ mod tests {
             format!("!{token}(https://evil.example/x.png)"),
             format!("{token}(https://evil.example/)"),
             format!("{token}: https://evil.example/x.png\n\n!{token}\n"),
-            format!("!{token}[b]\n\n[b]: /x.png\n"),
+            format!("!{token}[b]\n\n[b]: //evil.example/x.png\n"),
             format!("[a]{token}\n\n{token}: //evil.example/\n"),
         ] {
             let clean = redact(&Untrusted::new(&form));

@@ -18,7 +18,6 @@ mod recipes;
 mod sealing;
 mod state;
 mod tools;
-mod unlisted;
 mod why;
 #[cfg(test)]
 mod world;

@@ -282,7 +282,7 @@ fn code_and_words_in_angle_brackets_stay() {
     for text in [
         "fmt = struct.pack('<H', n)\ndata = f.read()\ncontent = 2\nx = 1 if a > b else 2\n",
         "unpack('<L', s)[0]; code = 5; style = {}\n\nif x > y:\n",
-        "if name.startswith(\"<frozen\"):\n    style = f(x)\n    return a > b\n",
+        "if name.startswith(\"<frozen\"):\n    data = f(x)\n    return a > b\n",
         "Array<Object>, Promise<object>, Vec<embed>, Tracked<<Input as Stream>::Error>",
         "<meta charset=\"utf-8\">",
         "/// <param name=\"x\">the input</param>",

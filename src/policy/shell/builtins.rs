@@ -27,10 +27,10 @@ impl Machine<'_> {
                 Val::default()
             }
             ":" | "true" | "false" | "test" | "[" | "sleep" | "wait" | "exit" | "return" | "break"
-            | "continue" | "umask" | "jobs" | "fg" | "bg" | "disown" | "ulimit" | "hash"
-            | "times" | "bind" | "enable" | "compgen" | "complete" | "getopts" | "shopt" | "suspend"
-            | "let" | "date" | "whoami" | "hostname" | "uname" | "id" | "arch" | "nproc" | "tty"
-            | "clear" | "yes" | "ps" | "top" | "uptime" | "free" | "df" => match base {
+            | "continue" | "umask" | "jobs" | "fg" | "bg" | "disown" | "ulimit" | "hash" | "times"
+            | "bind" | "enable" | "compgen" | "complete" | "getopts" | "shopt" | "suspend" | "let"
+            | "date" | "whoami" | "hostname" | "uname" | "id" | "arch" | "nproc" | "tty" | "clear"
+            | "yes" | "ps" | "top" | "uptime" | "free" | "df" => match base {
                 "id" | "whoami" | "hostname" | "uname" => Val::unknown(Taint::FILE),
                 "yes" if !args.is_empty() => echo(args),
                 _ => Val::unknown(Taint::NONE),

@@ -65,7 +65,7 @@ const NAMES: &[&str] = &[
 pub(super) fn names_only(sub: &str, args: &[Val]) -> bool {
     let own = args.iter().position(|a| a.text == "--").unwrap_or(args.len());
     let args = args.get(..own).unwrap_or_default();
-    if !args.iter().all(Val::is_known) {
+    if !matches!(sub, "log" | "diff") || !args.iter().all(Val::is_known) {
         return false;
     }
     let mut names = false;

@@ -36,7 +36,6 @@ mod filters;
 mod find;
 mod git;
 mod git_config;
-mod git_files;
 mod git_names;
 mod git_push;
 mod git_writes;
