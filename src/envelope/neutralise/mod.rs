@@ -109,7 +109,8 @@ impl<'a> Pass<'a> {
         let after = bytes.get(at + 1..).unwrap_or_default();
         let settled = match bytes.get(at) {
             Some(b'<') if could_name(after.first()) => !tag_possible(after),
-            Some(b'<') => !after.first().is_some_and(|b| b.is_ascii_punctuation() && *b != b'<'),
+            // Signs can stand before a closing slash.
+            Some(b'<') => after.first().is_none_or(|b| !b.is_ascii_punctuation() || *b == b'<'),
             Some(b'[') => !could_name(after.first()) || !bracket_possible(after),
             // Of an escape the second character tells.
             Some(b'\\' | b'%') => after.first().is_some_and(|b| b.is_ascii() && !escape(*b)),
