@@ -234,12 +234,12 @@ impl<'a> Pass<'a> {
         const MOST: usize = 64;
         let bytes = self.text.as_bytes();
         let before = bytes.get(open.saturating_sub(MOST)..open).unwrap_or_default();
-        let line = before.rsplit(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
-        let directive = line.strip_prefix(b"#").map(<[u8]>::trim_ascii_start);
+        // With a blank behind its sign it would be a heading.
+        let directive = before.rsplit(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
         let rest = bytes.get(from..).unwrap_or_default();
         let rest = rest.get(..MOST).unwrap_or(rest);
         let line = rest.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii_end();
-        matches!(directive, Some(b"include" | b"import"))
+        matches!(directive, b"#include" | b"#import")
             && line.strip_suffix(b">").is_some_and(|name| name.iter().all(u8::is_ascii_alphanumeric))
     }
 
