@@ -196,6 +196,8 @@ fn the_gate_refuses_switches_that_would_do_nothing() {
         &["gate", "--allow-host", ""],
         &["gate", "--allow-host", "."],
         &["gate", "--allow-host", "a..b"],
+        &["gate", "--allow-host", "*.com"],
+        &["gate", "--allow-host", "*.co.uk"],
     ] {
         let output = jess(args, "text\n");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(64), 0), "{args:?}");
@@ -234,4 +236,129 @@ fn a_path_of_a_patch_that_is_a_secret_is_not_shown() {
         let shown = out(&refused);
         assert!(!shown.contains("a1B2c3D4") && shown.contains("patch:exec-call"), "{shown}");
     }
+}
+
+/// Runs `jess COMMAND` with `streams` as a shell redirects them.
+fn redirected(command: &str, streams: &str) -> Output {
+    Command::new("sh")
+        .args(["-c", &format!("exec \"$0\" {command} {streams}"), env!("CARGO_BIN_EXE_jess")])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_closed_stream_is_an_error_and_not_an_empty_document() {
+    for command in ["gate", "gate --redact", "seal", "rpc"] {
+        let closed = redirected(command, "<&-");
+        assert_eq!((closed.status.code(), out(&closed).as_str()), (Some(64), ""), "{command}");
+        assert!(String::from_utf8_lossy(&closed.stderr).contains("closed"), "{command}");
+        assert_eq!(redirected(command, ">&-").status.code(), Some(64), "{command}");
+        // The controls: an empty document, and an output that is thrown away.
+        assert_eq!(redirected(command, "</dev/null").status.code(), Some(0), "{command}");
+        assert_eq!(redirected(command, ">/dev/null").status.code(), Some(0), "{command}");
+    }
+    // An input that cannot be read, and an output that takes nothing.
+    let dir = tempfile::tempdir().unwrap();
+    let to = format!("0>'{}'", dir.path().join("x").to_str().unwrap());
+    for command in ["gate", "seal"] {
+        assert_eq!(redirected(command, &to).status.code(), Some(64), "{command}");
+    }
+    std::fs::write(dir.path().join("text"), "no line end").unwrap();
+    let from = format!("<'{}' >/dev/full", dir.path().join("text").to_str().unwrap());
+    for command in ["gate --redact", "seal"] {
+        assert_eq!(redirected(command, &from).status.code(), Some(70), "{command}");
+    }
+}
+
+#[test]
+fn values_that_nobody_would_look_for_are_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let known = dir.path().join("known");
+    let gate = |values: &str| {
+        std::fs::write(&known, values).unwrap();
+        jess(&["gate", "--known", known.to_str().unwrap()], "")
+    };
+    for values in ["", "\n \n", "short\n1234567\n"] {
+        let refused = gate(values);
+        assert_eq!(refused.status.code(), Some(64), "{values:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(known.to_str().unwrap()), "{values:?}");
+    }
+    let some = gate("short\n12345678\n");
+    assert_eq!(some.status.code(), Some(0));
+    let said = String::from_utf8_lossy(&some.stderr).into_owned();
+    assert!(said.contains("1 of its values") && !said.contains("short\n"), "{said}");
+    assert!(gate("12345678\n").stderr.is_empty(), "the control");
+}
+
+#[test]
+fn a_name_that_is_no_file_is_refused_and_never_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let socket = dir.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let huge = dir.path().join("huge");
+    std::fs::File::create(&huge).unwrap().set_len((64 << 20) + 1).unwrap();
+    for path in [fifo.to_str().unwrap(), socket.to_str().unwrap(), huge.to_str().unwrap(), "/dev/zero"] {
+        for args in [&["gate", path][..], &["gate", "--redact", path], &["seal", path]] {
+            let refused = jess(args, "");
+            assert_eq!((refused.status.code(), refused.stdout.len()), (Some(64), 0), "{args:?}");
+            assert!(String::from_utf8_lossy(&refused.stderr).contains(path), "{args:?}");
+        }
+    }
+    // The control: a file, by its name and by a link to it.
+    let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+    std::fs::write(&file, "text").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for path in [file, link] {
+        assert_eq!(out(&jess(&["gate", "--redact", path.to_str().unwrap()], "")), "text");
+    }
+}
+
+#[test]
+fn what_is_no_text_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("latin");
+    std::fs::write(&file, b"caf\xe9").unwrap();
+    let read = jess(&["gate", "--redact", file.to_str().unwrap()], "");
+    assert_eq!((read.status.code(), out(&read).as_str()), (Some(0), "caf\u{fffd}"));
+    assert!(String::from_utf8_lossy(&read.stderr).contains("not UTF-8 from byte 3"));
+    assert!(jess(&["gate", "--redact"], "café").stderr.is_empty(), "the control");
+}
+
+#[test]
+fn a_finding_of_a_patch_names_the_patch() {
+    let dir = tempfile::tempdir().unwrap();
+    let (prose, patch) = (dir.path().join("r.md"), dir.path().join("c.patch"));
+    std::fs::write(&prose, "hello\n").unwrap();
+    std::fs::write(&patch, "--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n a\n+os.system(x)\n").unwrap();
+    let (prose, patch) = (prose.to_str().unwrap(), patch.to_str().unwrap());
+    let refused = jess(&["gate", "--patch", prose, patch], "");
+    assert_eq!(
+        out(&refused),
+        format!("{prose}:0: patch:unreadable [high]\n{patch}: x.py:2: patch:exec-call [high]\n")
+    );
+    // One patch needs no name but its own.
+    assert_eq!(out(&jess(&["gate", "--patch", patch], "")), "x.py:2: patch:exec-call [high]\n");
+    assert_eq!(out(&jess(&["gate", "--patch"], "hello\n")), "-:0: patch:unreadable [high]\n");
+    let report = jess(&["gate", "--format", "json", "--patch", patch], "");
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!((&report[0]["file"], &report[0]["patch"]), (&"x.py".into(), &patch.into()));
+}
+
+#[test]
+fn a_refusal_says_how_to_get_past_it_where_that_is_sound() {
+    let said = |args: &[&str], input: &str| {
+        let refused = jess(args, input);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}");
+        String::from_utf8(refused.stderr).unwrap()
+    };
+    let bare = "diff --git src/x.c src/x.c\n--- src/x.c\n+++ src/x.c\n@@ -1 +1,2 @@\n a\n+b\n";
+    let scoped = ["gate", "--patch", "--scope", "src"];
+    assert!(said(&scoped, bare).contains("git diff --src-prefix=a/ --dst-prefix=b/"));
+    assert!(said(&scoped, &bare.replace(" src/", " a/lib/")).is_empty(), "the control");
+    let link = said(&["gate"], "see [the guide](https://docs.example.org/a)\n");
+    assert!(link.contains("--allow-host") && link.contains("docs.example.org"), "{link}");
+    assert!(said(&["gate"], "![x](https://docs.example.org/a.png)\n").is_empty(), "an image is never kept");
 }

@@ -20,6 +20,7 @@ mod config;
 mod daemon;
 mod dispatch;
 mod doctor;
+mod document;
 mod drill;
 mod explain;
 mod failed;

@@ -1,16 +1,16 @@
 //! `jess seal`: text into an envelope.
 
+use super::document;
 use crate::envelope::profile::{Profile, TagStyle};
 use crate::envelope::{Nonce, prompt};
 use crate::exit::Exit;
 use crate::untrusted::Untrusted;
-use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 /// Put untrusted text into an envelope for a model, on stdout.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The text; `-` or nothing is stdin.
+    /// The text; `-` or nothing is stdin. A link is followed.
     file: Option<PathBuf>,
     /// What the text is, as the model is told.
     #[arg(long, default_value = "document")]
@@ -49,15 +49,9 @@ pub fn run(args: Args) -> Exit {
         profile.tag_style = style;
     }
     let name = args.file.as_ref().map_or_else(|| "stdin".into(), |f| f.to_string_lossy().into_owned());
-    let text = match read(args.file.as_deref()) {
+    let text = match document::read(args.file.as_deref()) {
         Ok(text) => text,
-        Err(error) => {
-            tracing::error!(
-                "cannot read {}: {error}",
-                crate::sanitise::for_terminal(&Untrusted::new(&name), 512)
-            );
-            return Exit::USAGE;
-        }
+        Err(failed) => return failed.tell(),
     };
     let nonce = Nonce::fresh();
     let sentinel = format!("{}{}", prompt::SENTINEL, Nonce::short().as_str().get(..4).unwrap_or_default());
@@ -85,25 +79,8 @@ pub fn run(args: Args) -> Exit {
     }
     out.push_str(&sealed);
     out.push('\n');
-    match io::stdout().write_all(out.as_bytes()) {
+    match document::write(&out) {
         Ok(()) => Exit::OK,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::OK,
-        Err(error) => {
-            tracing::error!("cannot write the envelope: {error}");
-            Exit::INTERNAL
-        }
+        Err(failed) => failed.tell(),
     }
-}
-
-/// The file or stdin as untrusted text; bytes that are not UTF-8 become U+FFFD.
-pub(super) fn read(file: Option<&std::path::Path>) -> io::Result<Untrusted<String>> {
-    let mut bytes = Vec::new();
-    match file.filter(|f| f.as_os_str() != "-") {
-        Some(file) => std::fs::File::open(file)?.read_to_end(&mut bytes)?,
-        None => io::stdin().lock().read_to_end(&mut bytes)?,
-    };
-    Ok(Untrusted::new(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    }))
 }

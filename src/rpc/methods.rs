@@ -1,13 +1,16 @@
 //! The methods: parameters in, one function of the crate called, its result out.
 
-use super::Failure;
 use super::params::Params;
+use super::{Body, Failure};
 use crate::envelope::{self, Nonce, family, preflight, probe, profile::Profile, prompt};
 use crate::gate::redaction;
 use crate::sanitise;
 use crate::trust;
 use crate::untrusted::Untrusted;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 type Answer = Result<Value, Failure>;
 type Method = fn(&mut Params) -> Answer;
@@ -18,7 +21,7 @@ const METHODS: &[(&str, Method)] = &[
         let env = p.env("env")?;
         let given = p.texts("names")?;
         let names = p.needed("names", given)?;
-        let named: std::collections::HashSet<&String> = names.iter().collect();
+        let named: HashSet<&String> = names.iter().collect();
         let mut found: Vec<&String> = env.iter().map(|v| &v.0).filter(|n| named.contains(n)).collect();
         found.sort();
         found.dedup();
@@ -28,7 +31,7 @@ const METHODS: &[(&str, Method)] = &[
     ("env.strip", |p| {
         let env = p.env("env")?;
         let given = p.texts("names")?;
-        let names: std::collections::HashSet<String> = p.needed("names", given)?.into_iter().collect();
+        let names: HashSet<String> = p.needed("names", given)?.into_iter().collect();
         let kept: Vec<Value> =
             env.into_iter().filter(|v| !names.contains(&v.0)).map(|(n, v)| json!([n, v])).collect();
         Ok(json!({ "env": kept }))
@@ -145,11 +148,13 @@ const METHODS: &[(&str, Method)] = &[
     ("trust.codeql_check", |p| trust_check(p, true)),
 ];
 
-/// Calls `method`; parameters that it did not take are an error.
-pub(super) fn call(method: &str, params: Option<Value>) -> Answer {
+/// Calls `method`; parameters that it did not take are an error. `line` is the request as it is written.
+pub(super) fn call(method: &str, params: Option<Value>, line: &str) -> Result<Body, Failure> {
     let Ok(index) = METHODS.binary_search_by(|m| m.0.cmp(method)) else {
         return Err(Failure::new("UnknownMethod", format!("no method '{}'", sanitise::terminal(method, 64))));
     };
+    // What asks who answers need not know what to ask.
+    let params = if method == "rpc.info" { params.or_else(|| Some(json!({}))) } else { params };
     let mut params = Params::new(params)?;
     let result = match METHODS.get(index) {
         Some((_, function)) => function(&mut params),
@@ -157,7 +162,36 @@ pub(super) fn call(method: &str, params: Option<Value>) -> Answer {
     };
     let result = result?;
     params.done()?;
-    Ok(result)
+    if method == "env.strip"
+        && let Some(text) = stripped_as_written(line)
+    {
+        return Ok(Body::Written(text));
+    }
+    Ok(Body::Value(result))
+}
+
+/// The result of `env.strip` with each value as it is written in the request: a number that is read and written again
+/// could be another one.
+fn stripped_as_written(line: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Asked<'a> {
+        #[serde(borrow)]
+        params: Env<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Env<'a> {
+        #[serde(borrow)]
+        env: Vec<(String, &'a RawValue)>,
+        names: Vec<String>,
+    }
+    #[derive(Serialize)]
+    struct Kept<'a> {
+        env: Vec<(String, &'a RawValue)>,
+    }
+    let Asked { params: Env { mut env, names } } = serde_json::from_str(line).ok()?;
+    let names: HashSet<String> = names.into_iter().collect();
+    env.retain(|(name, _)| !names.contains(name));
+    serde_json::to_string(&Kept { env }).ok()
 }
 
 fn wrap(content: String, kind: String, origin: String) -> Answer {

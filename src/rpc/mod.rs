@@ -2,15 +2,18 @@
 //!
 //! Request `{"id": ID, "method": "group.name", "params": {…}}`; reply `{"id": ID, "result": {…}}` or
 //! `{"id": ID, "error": {"kind": K, "message": M}}`. Nothing is remembered between requests but compiled patterns. A line
-//! may have [`MAX_LINE`] bytes; a longer one, and anything else that is no request, gets an error reply. A panic inside a
-//! method is an `Internal` error. Lengths are counted in characters.
+//! may have [`MAX_LINE`] bytes; a longer one, and anything else that is no request, gets an error reply; so does one with a
+//! key twice in any object. A panic inside a method is an `Internal` error. Lengths are counted in characters.
 
 mod methods;
 mod params;
 
-use serde::Deserialize;
+use crate::trust::json::Once;
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::fmt;
 use std::io::{self, BufRead, Write};
 
 /// Longest request line, in bytes.
@@ -116,12 +119,54 @@ fn too_long() -> Vec<u8> {
     reply(None, Err(Failure::new("InvalidRequest", format!("the line is longer than {MAX_LINE} bytes"))))
 }
 
-#[derive(Deserialize)]
+/// What a method answers.
+pub(crate) enum Body {
+    /// A value.
+    Value(Value),
+    /// The text of a JSON value, with parts that stay as the caller wrote them.
+    Written(String),
+}
+
+#[derive(Default)]
 struct Request<'a> {
-    #[serde(borrow)]
     id: Option<&'a RawValue>,
     method: Option<Value>,
     params: Option<Value>,
+}
+
+/// Other keys are passed over. A key that stands twice in any object is an error: a caller that takes the first for the
+/// request and jess, which would take the last, would mean different requests.
+impl<'de> Deserialize<'de> for Request<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Request<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Request<'de>, A::Error> {
+        let mut request = Request::default();
+        let mut seen: HashSet<String> = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "id" => request.id = map.next_value()?,
+                "method" => request.method = map.next_value::<Option<Once>>()?.map(|once| once.0),
+                "params" => request.params = map.next_value::<Option<Once>>()?.map(|once| once.0),
+                _ => drop(map.next_value::<Once>()?),
+            }
+            if !seen.insert(key) {
+                return Err(A::Error::custom("duplicate key"));
+            }
+        }
+        Ok(request)
+    }
 }
 
 /// The reply to one request line.
@@ -149,7 +194,8 @@ pub fn answer(line: &[u8]) -> Vec<u8> {
         return reply(id, Err(invalid("the request has no string \"method\"".into())));
     };
     let params = request.params;
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| methods::call(&method, params)));
+    let outcome =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| methods::call(&method, params, text)));
     reply(
         id,
         outcome
@@ -191,7 +237,7 @@ fn usable(id: &RawValue) -> bool {
 
 /// The id of a line that is JSON but holds something that is no text, such as a lone surrogate.
 fn id_alone(text: &str) -> Option<&RawValue> {
-    #[derive(Deserialize)]
+    #[derive(serde::Deserialize)]
     struct Id<'a> {
         #[serde(borrow)]
         id: Option<&'a RawValue>,
@@ -199,14 +245,21 @@ fn id_alone(text: &str) -> Option<&RawValue> {
     serde_json::from_str::<Id<'_>>(text).ok()?.id.filter(|id| usable(id))
 }
 
-fn reply(id: Option<&RawValue>, outcome: Result<Value, Failure>) -> Vec<u8> {
+fn reply(id: Option<&RawValue>, outcome: Result<Body, Failure>) -> Vec<u8> {
     let id = id.map_or("null", RawValue::get);
     let (key, body) = match outcome {
         Ok(result) => ("result", result),
-        Err(failure) => ("error", json!({ "kind": failure.kind, "message": failure.message })),
+        Err(failure) => ("error", Body::Value(json!({ "kind": failure.kind, "message": failure.message }))),
     };
     let mut out = format!("{{\"id\": {id}, \"{key}\": ").into_bytes();
-    if serde_json::to_writer(&mut out, &body).is_err() {
+    let written = match &body {
+        Body::Value(value) => serde_json::to_writer(&mut out, value).is_ok(),
+        Body::Written(text) => {
+            out.extend_from_slice(text.as_bytes());
+            true
+        }
+    };
+    if !written {
         out = br#"{"id": null, "error": {"kind": "Internal", "message": "the reply could not be written"}"#
             .to_vec();
     }

@@ -18,7 +18,8 @@ fn methods_are_sorted_so_that_each_is_found() {
     assert!(names.is_sorted());
     for name in names {
         assert_ne!(kind(&call(name, json!({}))), "UnknownMethod", "{name}");
-        assert_eq!(kind(&ask(&json!({ "id": 1, "method": name }).to_string())), "InvalidParams", "{name}");
+        let bare = if name == "rpc.info" { "" } else { "InvalidParams" };
+        assert_eq!(kind(&ask(&json!({ "id": 1, "method": name }).to_string())), bare, "{name}");
         assert_eq!(kind(&call(name, json!({ "no_such_parameter": 1 }))), "InvalidParams", "{name}");
     }
 }
@@ -194,4 +195,39 @@ fn reports_and_code_are_capped_when_the_caller_names_no_length() {
         assert_eq!(at(cap), "x".repeat(cap), "{method}: as long as the cap");
         assert_eq!(at(cap + 1), format!("{}\u{2026}", "x".repeat(cap - 1)), "{method}: one longer");
     }
+}
+
+#[test]
+fn a_key_that_stands_twice_is_no_request() {
+    let fine =
+        r#"{"id": 1, "method": "sanitise.escape", "params": {"text": "a"}, "more": {"a": [{"b": 1}]}}"#;
+    assert_eq!(ask(fine)["result"]["text"], "a", "the control");
+    for (once, twice) in [
+        (r#""id": 1"#, r#""id": 1, "id": 1"#),
+        (r#""method": "sanitise.escape""#, r#""method": "rpc.info", "method": "sanitise.escape""#),
+        (r#"{"text": "a"}"#, r#"{"text": "b", "text": "a"}"#),
+        (r#"{"text": "a"}"#, r#"{"text": "b", "\u0074ext": "a"}"#),
+        (r#""more""#, r#""more": 1, "more""#),
+        (r#"{"b": 1}"#, r#"{"b": 1, "b": 1}"#),
+    ] {
+        let line = fine.replace(once, twice);
+        assert_ne!(line, fine, "{once}");
+        assert_eq!(kind(&ask(&line)), "InvalidRequest", "{line}");
+    }
+    let nested =
+        r#"{"id": 7, "method": "env.strip", "params": {"env": [["A", {"x": 1, "x": 2}]], "names": []}}"#;
+    let reply = ask(nested);
+    assert_eq!((kind(&reply), &reply["id"]), ("InvalidRequest", &json!(7)));
+}
+
+#[test]
+fn the_values_of_an_environment_come_back_as_they_are_written() {
+    let line = r#"{"id": 1, "method": "env.strip", "params": {"env": [["A", 1.10], ["B", "x"], ["C", 123456789012345678901], ["D", {"a": [1e2, null]}]], "names": ["B"]}}"#;
+    assert_eq!(
+        String::from_utf8(answer(line.as_bytes())).unwrap(),
+        r#"{"id": 1, "result": {"env":[["A",1.10],["C",123456789012345678901],["D",{"a": [1e2, null]}]]}}"#
+    );
+    // A name is compared as text, however it is spelled.
+    let line = line.replace(r#"["A","#, r#"["\u0042","#);
+    assert!(!String::from_utf8(answer(line.as_bytes())).unwrap().contains("1.10"));
 }

@@ -82,6 +82,7 @@ pub use spec::{Access, Captured, Content, Grant, Inject, Limits, Net, Output, Sp
 pub use start::spawn;
 pub use status::{Failure, Step};
 pub use supervise::{Ending, Outcome};
+pub(crate) use sys::stdio;
 pub use tier::Tier;
 
 use plan::Plan;

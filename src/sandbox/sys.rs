@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 pub mod notify;
+pub mod stdio;
 
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;

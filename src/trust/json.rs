@@ -4,7 +4,7 @@
 //! is an error: a first-wins and a last-wins reader would see different documents.
 
 use crate::untrusted::Untrusted;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -47,6 +47,17 @@ fn explain(message: &str) -> &'static str {
 
 const DUPLICATE: &str = "duplicate key";
 const TOO_DEEP: &str = "nested too deeply";
+
+/// A part of a document, of any kind, whose objects have each key once: an error of the reader otherwise, and beyond
+/// [`MAX_DEPTH`].
+#[derive(Debug)]
+pub(crate) struct Once(pub(crate) Value);
+
+impl<'de> Deserialize<'de> for Once {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Once, D::Error> {
+        Strict { depth: 0 }.deserialize(deserializer).map(Once)
+    }
+}
 
 /// A value of any kind whose objects have each key once.
 #[derive(Clone, Copy)]

@@ -54,7 +54,58 @@ pub(super) const TAGS: &[&str] = &[
     "important",
     "admin",
     "developer",
+    // Special tokens of tokenizers.
+    "s",
+    "unk",
+    "pad",
+    "sop",
+    "eop",
+    "eoh",
+    "eoa",
+    "turn",
+    "start_of_image",
+    "end_of_image",
+    "end_of_utterance",
+    "arg_key",
+    "arg_value",
+    "longcat_system",
+    "longcat_user",
+    "longcat_assistant",
+    "longcat_tool_call",
+    // What harnesses put around what they tell a model.
+    "user",
+    "instruction",
+    "function_response",
+    "function_responses",
+    "tool_outputs",
+    "tool_use_error",
+    "environment_context",
+    "environment_details",
+    "user_instructions",
+    "user_info",
+    "turn_aborted",
+    "persisted-output",
+    "ide_selection",
+    "ide_opened_file",
+    "task-notification",
+    "user-prompt-submit-hook",
+    "local-command-stderr",
+    "local-command-caveat",
+    "command-args",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
 ];
+
+/// Of tokens that are numbered (`<extra_id_0>`, `<reserved_102>`), what stands before the number.
+pub(super) const NUMBERED: &[&str] =
+    &["reserved", "reserved_token", "extra_id", "special", "unused", "tokens_unused"];
+
+/// [`NUMBERED`], for a whole name.
+pub(super) fn numbered(name: &str) -> bool {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    stem.len() < name.len() && NUMBERED.contains(&stem.trim_end_matches('_'))
+}
 
 /// Names that ordinary HTML or XML uses too: only their closing form, or an opening with the attributes that an envelope
 /// has, is a boundary.
@@ -69,6 +120,8 @@ pub(super) const SHARED: &[&str] = &[
     "human",
     "assistant",
     "instructions",
+    "instruction",
+    "user",
     "parameter",
 ];
 
@@ -87,6 +140,10 @@ pub(super) const BRACKETS: &[&str] = &[
     "gmask",
     "unused_token",
 ];
+
+/// Names in square brackets that are tokens in capitals only: in small letters they are words and indices.
+pub(super) const CAPITAL_BRACKETS: &[&str] =
+    &["args", "call_id", "think", "model_settings", "bot", "eot", "bos", "eos", "inpt", "resp"];
 
 /// By length, the first letters that names of that length have, as bits from `a` on.
 struct Index([u32; 25]);
@@ -112,6 +169,7 @@ impl Index {
 
 const TAG_INDEX: Index = Index::of(TAGS);
 const BRACKET_INDEX: Index = Index::of(BRACKETS);
+const CAPITAL_INDEX: Index = Index::of(CAPITAL_BRACKETS);
 
 /// Could a boundary's name stand at the start of `text`? False only where a plain spelling says no: a name of letters that
 /// is none of them, with something plain behind it. Most openings in code and pages are settled here.
@@ -123,6 +181,10 @@ pub(super) fn tag_possible(text: &[u8]) -> bool {
         || name.ends_with(b"_")
         || name.ends_with(b"-")
         || (TAG_INDEX.may_hold(name) && holds(TAGS, name))
+        // `<turn|>`, and a number at the end.
+        || text.get(name.len()..).is_some_and(|rest| rest.starts_with(b"|>"))
+        || (name.last().is_some_and(u8::is_ascii_digit)
+            && std::str::from_utf8(name).is_ok_and(|name| numbered(&name.to_ascii_lowercase())))
 }
 
 /// [`tag_possible`] for a name that is not plain: `<std::` and `<http:` name nothing after the colon.
@@ -143,7 +205,12 @@ fn holds(names: &[&str], name: &[u8]) -> bool {
 
 /// [`tag_possible`] for what stands after a `[`.
 pub(super) fn bracket_possible(text: &[u8]) -> bool {
-    plain_name(text).is_none_or(|name| BRACKET_INDEX.may_hold(name))
+    plain_name(text).is_none_or(|name| {
+        BRACKET_INDEX.may_hold(name)
+            || (name.first().is_some_and(u8::is_ascii_uppercase) && CAPITAL_INDEX.may_hold(name))
+            // `[MARK INPT]`
+            || name.eq_ignore_ascii_case(b"mark")
+    })
 }
 
 /// The name at the start of `text` when it and what ends it are plain ASCII that spells nothing else.

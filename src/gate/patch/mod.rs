@@ -57,6 +57,24 @@ pub fn check(text: &str, scope: &[String]) -> Vec<Finding> {
     check.findings
 }
 
+/// Do paths of this diff have no `a/` and `b/` before them, as under `diff.noprefix`? Then [`check`] judges them without
+/// their first directory too. For an explanation, not for a judgement: lines of hunks are looked at as well.
+pub fn lacks_prefixes(text: &str) -> bool {
+    let paths = text
+        .lines()
+        .filter_map(|line| ["diff --git ", "--- ", "+++ "].iter().find_map(|head| line.strip_prefix(head)));
+    paths
+        .map(|path| path.trim_start_matches('"'))
+        .any(|path| path.contains('/') && !path.starts_with('/') && !prefixed(path))
+}
+
+/// Begins with what git or a person puts before the path of one side.
+fn prefixed(path: &str) -> bool {
+    PREFIXES.iter().any(|prefix| path.starts_with(prefix))
+}
+
+const PREFIXES: [&str; 6] = ["a/", "b/", "c/", "i/", "o/", "w/"];
+
 #[derive(Default)]
 struct Check<'a> {
     scope: &'a [String],
@@ -218,9 +236,8 @@ impl Check<'_> {
         if raw == "/dev/null" {
             return;
         }
-        let prefixed = ["a/", "b/", "c/", "i/", "o/", "w/"].iter().any(|p| raw.starts_with(p));
         let readings: &[&str] = match raw.split_once('/') {
-            Some((_, rest)) if prefixed => &[rest],
+            Some((_, rest)) if prefixed(raw) => &[rest],
             // Without a prefix the first directory is taken for one, unless the applier is told otherwise.
             Some((_, rest)) if !raw.starts_with('/') => &[rest, raw],
             _ => &[raw],
