@@ -170,31 +170,82 @@ fn value_after(bytes: &[u8], name_end: usize, ends: &mut Ends) -> Option<(usize,
         return None;
     }
     i += word;
-    while matches!(at(i), b'"' | b'\'' | b']' | b'`') && i < name_end + word + 3 {
-        i += 1;
-    }
-    let gap = |from: usize| {
-        bytes.get(from..).unwrap_or_default().iter().take(8).take_while(|b| matches!(b, b' ' | b'\t')).count()
-    };
-    i += gap(i);
+    i += closers(bytes, i);
+    i += gap(bytes, i);
     i += match (at(i), at(i + 1)) {
         (b':', b'=') | (b'=', b'>') => 2,
         (b'=', b'=') => return None,
         (b'=' | b':', _) => 1,
         _ => return None,
     };
-    i += gap(i);
-    let quote = at(i);
+    i += gap(bytes, i);
+    // In a text that is itself quoted, quotes are escaped.
+    let slashes = slashes(bytes, i);
+    let quote = at(i + slashes);
     let quoted = matches!(quote, b'"' | b'\'' | b'`');
-    if quoted {
-        i += 1;
+    if !quoted {
+        let end = ends.bare(bytes, i);
+        return (end > i).then_some((i, end, false));
     }
-    let end = if quoted { ends.quoted(bytes, i, quote)? } else { ends.bare(bytes, i) };
-    (end > i).then_some((i, end, quoted))
+    i += slashes + 1;
+    let end = within(bytes, i, ends.quoted(bytes, i, quote)?);
+    (end > i).then_some((i, end, true))
+}
+
+/// Backslashes at `from`, of which an escape inside of escapes has a few.
+fn slashes(bytes: &[u8], from: usize) -> usize {
+    bytes.get(from..).unwrap_or_default().iter().take(7).take_while(|b| **b == b'\\').count()
+}
+
+/// How long the quotes and the bracket are that close a name at `from`; quotes may be escaped.
+fn closers(bytes: &[u8], from: usize) -> usize {
+    let mut i = from;
+    for _ in 0..3 {
+        let slashes = slashes(bytes, i);
+        i += match bytes.get(i + slashes) {
+            Some(b'"' | b'\'' | b'`') => slashes + 1,
+            Some(b']') if slashes == 0 => 1,
+            _ => break,
+        };
+    }
+    i - from
+}
+
+/// Blanks and tabs at `from`, a tab perhaps written as an escape.
+fn gap(bytes: &[u8], from: usize) -> usize {
+    let mut i = from;
+    while i < from + 8 {
+        i += match (bytes.get(i), bytes.get(i + 1)) {
+            (Some(b' ' | b'\t'), _) => 1,
+            (Some(b'\\'), Some(b't')) => 2,
+            _ => break,
+        };
+    }
+    i - from
+}
+
+/// Does an escape of a JSON or C string begin here that no bare value goes on behind? Other backslashes stand in paths
+/// and expressions.
+fn escape(rest: &[u8]) -> bool {
+    matches!(rest, [b'\\', b'n' | b'r' | b't' | b'u' | b'x' | b'0' | b'"' | b'\'' | b'`' | b'\\', ..])
+}
+
+/// The end of a quoted value at `from..end`: at a line end or a tab that is written as an escape, and without the
+/// backslashes of an escaped quote.
+fn within(bytes: &[u8], from: usize, end: usize) -> usize {
+    let value = bytes.get(from..end.min(from + GENERIC_VALUE)).unwrap_or_default();
+    let breaks = |at: &usize| matches!(value.get(at + 1), Some(b'n' | b'r' | b't'));
+    if let Some(at) = memchr::memchr_iter(b'\\', value).find(breaks) {
+        return from + at;
+    }
+    let value = bytes.get(from..end).unwrap_or_default();
+    end - value.iter().rev().take(7).take_while(|b| **b == b'\\').count()
 }
 
 /// Longest value that is read, in bytes.
 const VALUE: usize = 8192;
+/// Longest value that a generic name marks, in bytes.
+const GENERIC_VALUE: usize = 512;
 
 /// Where values end. Many names may stand before one value: each byte of it is read once.
 #[derive(Default)]
@@ -214,8 +265,10 @@ impl Ends {
         };
         let (start, end) = self.bare;
         if !(start..end).contains(&from) {
-            let len =
-                bytes.get(from..).unwrap_or_default().iter().take(VALUE).take_while(|b| !stops(b)).count();
+            let rest = bytes.get(from..).unwrap_or_default();
+            let ends =
+                |at: usize, b: &u8| stops(b) || (*b == b'\\' && escape(rest.get(at..).unwrap_or_default()));
+            let len = rest.iter().enumerate().take(VALUE).take_while(|&(at, b)| !ends(at, b)).count();
             self.bare = (from, from + len);
         }
         self.bare.1
@@ -247,7 +300,7 @@ fn generic(value: &[u8], quoted: bool, password: bool, next: Option<&u8>) -> Opt
     if !quoted && matches!(next, Some(b'(' | b'[' | b'{' | b'<' | b'|')) {
         return None;
     }
-    if value.len() > 512 || !value.is_ascii() || !varied(value) || placeholder(value) {
+    if value.len() > GENERIC_VALUE || !value.is_ascii() || !varied(value) || placeholder(value) {
         return None;
     }
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();

@@ -56,7 +56,11 @@ pub(super) const SHAPES: &[Shape] = &[
         &["PGP PRIVATE KEY BLOCK-----"],
         r"-----BEGIN PGP PRIVATE KEY BLOCK-----[^-]*(?:-----END PGP PRIVATE KEY BLOCK-----)?",
     ),
-    shape("putty-private-key", &["PuTTY-User-Key-File-"], r"PuTTY-User-Key-File-[23]: [^\n]*\n(?:[^\n]+\n)*"),
+    shape(
+        "putty-private-key",
+        &["PuTTY-User-Key-File-"],
+        r"PuTTY-User-Key-File-[23]: [^\n]*(?:\n(?:[^\n]+\n)*|\\n[^\n]*)",
+    ),
     // A JSON object begins with a brace and a quote, or a brace and white space.
     by_hand("jwt", &["ey", "ew"], LETTERS),
     Shape { hidden: false, ..by_hand("url-password", &["://"], "") },
@@ -69,18 +73,22 @@ pub(super) const SHAPES: &[Shape] = &[
             r#"(?i)[?&](?:access_token|api_?key|auth|client_secret|password|private_token|refresh_token|secret|signature|token|x-amz-signature|x-goog-signature)=(?P<s>[A-Za-z0-9%+/=._~-]{16,})"#,
         )
     },
-    any_case("azure-sas", &["sig="], r"(?i)\bsig=(?P<s>[A-Za-z0-9%+/]{40,}(?:=|%3d))"),
-    any_case("bearer-token", &["bearer"], r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/-]{20,}=*)"),
-    any_case("basic-auth", &["basic"], r"(?i)\bbasic\s+(?P<s>[A-Za-z0-9+/]{16,}={0,2})(?:$|[^A-Za-z0-9+/=])"),
+    any_case("azure-sas", &["sig="], r"(?i)(?:\b|\\[nrt])sig=(?P<s>[A-Za-z0-9%+/]{40,}(?:=|%3d))"),
+    any_case("bearer-token", &["bearer"], r"(?i)(?:\b|\\[nrt])bearer\s+(?P<s>[A-Za-z0-9._~+/-]{20,}=*)"),
+    any_case(
+        "basic-auth",
+        &["basic"],
+        r"(?i)(?:\b|\\[nrt])basic\s+(?P<s>[A-Za-z0-9+/]{16,}={0,2})(?:$|[^A-Za-z0-9+/=])",
+    ),
     any_case(
         "authorization-token",
         &["authorization"],
-        r#"(?i)\bauthorization["']?\s*[:=]\s*["']?(?:token|apikey|key)\s+(?P<s>[A-Za-z0-9._~+/=-]{16,})"#,
+        r#"(?i)(?:\b|\\[nrt])authorization["']?\s*[:=]\s*["']?(?:token|apikey|key)\s+(?P<s>[A-Za-z0-9._~+/=-]{16,})"#,
     ),
     shape(
         "azure-ad-secret",
         &["7Q~", "8Q~"],
-        r"(?:^|[^A-Za-z0-9_~.-])(?P<s>[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{30,45})",
+        r"(?:^|[^A-Za-z0-9_~.-]|\\[nrt])(?P<s>[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{30,45})",
     ),
     shape(
         "slack-webhook",
@@ -102,12 +110,23 @@ pub(super) const SHAPES: &[Shape] = &[
         &["hooks.zapier.com/"],
         r"hooks\.zapier\.com/hooks/catch/(?P<s>\d{4,}/[a-z0-9]{6,})",
     ),
-    shape("telegram-token", &[":AA"], r"\b(?P<s>\d{8,10}:AA[A-Za-z0-9_-]{33})\b"),
+    shape("telegram-token", &[":AA"], r"(?:\b|\\[nrt])(?P<s>\d{8,10}:AA[A-Za-z0-9_-]{33})\b"),
     // The head of the token is base64 of a number in decimal digits.
     by_hand("discord-token", &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"], "AEIMQUYcgk"),
-    shape("terraform-token", &[".atlasv1."], r"\b(?P<s>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,})"),
-    Shape { then: "123456789", ..shape("mailchimp-token", &["-us"], r"\b(?P<s>[0-9a-f]{32}-us\d{1,2})\b") },
-    any_case("netrc-password", &["machine"], r"(?i)\bmachine\s+\S+\s+login\s+\S+\s+password\s+(?P<s>\S+)"),
+    shape(
+        "terraform-token",
+        &[".atlasv1."],
+        r"(?:\b|\\[nrt])(?P<s>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,})",
+    ),
+    Shape {
+        then: "123456789",
+        ..shape("mailchimp-token", &["-us"], r"(?:\b|\\[nrt])(?P<s>[0-9a-f]{32}-us\d{1,2})\b")
+    },
+    any_case(
+        "netrc-password",
+        &["machine"],
+        r"(?i)(?:\b|\\[nrt])machine(?:\s|\\[nrt])+\S+?(?:\s|\\[nrt])+login(?:\s|\\[nrt])+\S+?(?:\s|\\[nrt])+password(?:\s|\\[nrt])+(?P<s>(?:[^\s\\]|\\[^nrt])+)",
+    ),
     shape(
         "google-service-account",
         &["\"private_key_id\""],
@@ -116,9 +135,9 @@ pub(super) const SHAPES: &[Shape] = &[
     any_case(
         "cookie-session",
         &["cookie:"],
-        r"(?i)\b(?:set-)?cookie:[^\n]*?\b(?:session|sessionid|sid|connect\.sid|phpsessid|jsessionid|auth)=(?P<s>[A-Za-z0-9%._-]{16,})",
+        r"(?i)(?:\b|\\[nrt])(?:set-)?cookie:[^\n]*?\b(?:session|sessionid|sid|connect\.sid|phpsessid|jsessionid|auth)=(?P<s>[A-Za-z0-9%._-]{16,})",
     ),
-    any_case("gitea-token", &["gitea"], r"(?i)\bgitea[a-z0-9_-]*\s*[:=]\s*(?P<s>[0-9a-f]{40})\b"),
+    any_case("gitea-token", &["gitea"], r"(?i)(?:\b|\\[nrt])gitea[a-z0-9_-]*\s*[:=]\s*(?P<s>[0-9a-f]{40})\b"),
 ];
 
 /// Bytes before a literal that its shape may begin with.
@@ -268,8 +287,11 @@ fn word(b: Option<&u8>) -> bool {
     b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
+/// A letter, a digit or `_` stands before `at` that is not the end of an escape such as `\n`.
 fn word_before(bytes: &[u8], at: usize) -> bool {
-    at.checked_sub(1).is_some_and(|at| word(bytes.get(at)))
+    let back = |n: usize| at.checked_sub(n).and_then(|at| bytes.get(at));
+    let escaped = back(2) == Some(&b'\\') && matches!(back(1), Some(b'n' | b'r' | b't'));
+    word(back(1)) && !escaped
 }
 
 /// Three runs with dots between; and up to where no other can begin that this one was none.
@@ -380,6 +402,7 @@ fn plausible(bytes: &[u8], kind: &str, start: usize, end: usize) -> bool {
             let login = gap + name + space;
             gap > 0
                 && (login >= window.len()
+                    || window.get(gap..gap + name).is_some_and(|n| n.contains(&b'\\'))
                     || window.get(login..login + 5).is_some_and(|l| l.eq_ignore_ascii_case(b"login")))
         }
         "authorization-token" => {

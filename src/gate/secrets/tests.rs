@@ -259,3 +259,36 @@ fn a_short_word_inside_a_value_makes_no_placeholder_of_it() {
     assert!(find("password=foo.1234x").is_empty());
     assert!(find("api_key=example8d73hS8d2Kd93").is_empty());
 }
+
+#[test]
+fn escapes_of_a_quoted_text_begin_and_end_names_and_values() {
+    let (pw, key, token) = (run(b'A', 13, 9), run(b'B', 40, 3), run(b'A', 24, 9));
+    let jwt = format!("eyJ{token}.eyJ{token}.{token}");
+    for (text, values) in [
+        (format!(r#"{{"a":"x\npassword={pw}\ny"}}"#), vec![&pw]),
+        (format!(r#"{{"a":"x\r\npassword={pw}\u0026y"}}"#), vec![&pw]),
+        (format!(r#"{{"a":"AWS_SECRET_ACCESS_KEY={key}\npassword={pw}"}}"#), vec![&key, &pw]),
+        (format!(r#"{{"a":"{{\"password\": \"{pw}\"}}"}}"#), vec![&pw]),
+        (format!(r#"{{\\\"db_password\\\":\\\"{pw}\\\"}}"#), vec![&pw]),
+        (format!(r#"{{"password":"{pw}\n"}}"#), vec![&pw]),
+        (format!(r#""Password:\t{pw}\r\n""#), vec![&pw]),
+        (format!(r#""x\nBearer {token}\ny""#), vec![&token]),
+        (format!(r#""x\nmachine h\nlogin u\npassword {pw}\nmachine i""#), vec![&pw]),
+        (format!(r#""x\n{jwt}\ny""#), vec![&jwt]),
+    ] {
+        let hits = find(&text);
+        let found: Vec<&str> = hits.iter().map(|h| &text[h.start..h.end]).collect();
+        assert_eq!(found, values, "{text}");
+    }
+    for text in [
+        r"C:\new\token",
+        r"token: C:\new\token1234567890abcdef",
+        r"pwd=C:\temp1\new2",
+        r"password=D:\nas01\top2secret",
+        r"set PATH=C:\new\password\t1x2y3",
+        r#"{"a":"password=\ny1z2x3"}"#,
+        r#"{"a":"token:\n\n"}"#,
+    ] {
+        assert_eq!(find(text), [], "{text}");
+    }
+}
