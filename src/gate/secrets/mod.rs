@@ -14,6 +14,7 @@ mod named;
 mod shape;
 mod structure;
 mod table;
+mod value;
 
 pub use fingerprint::Fingerprinter;
 

@@ -2,6 +2,7 @@
 
 use super::SecretHit;
 use super::shape::in_class;
+use super::value::{self, Ends, GENERIC_VALUE};
 use aho_corasick::AhoCorasick;
 use std::sync::LazyLock;
 
@@ -140,7 +141,7 @@ impl Reader {
         if start < self.taken {
             return None;
         }
-        let (start, end, quoted) = value_after(bytes, end, &mut self.ends)?;
+        let (start, end, quoted) = value::after(bytes, start, end, &mut self.ends)?;
         let value = bytes.get(start..end).unwrap_or_default();
         let kind = match OWNERS.get(index).and_then(|owner| VENDORS.get(*owner)) {
             Some((kind, _, class, min, max)) => {
@@ -153,145 +154,6 @@ impl Reader {
         }?;
         self.taken = end;
         Some(SecretHit { kind, start, end })
-    }
-}
-
-/// The value that stands after a name: the rest of the identifier, a separator, perhaps quotes.
-fn value_after(bytes: &[u8], name_end: usize, ends: &mut Ends) -> Option<(usize, usize, bool)> {
-    let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
-    let mut i = name_end;
-    let word = bytes
-        .get(i..)?
-        .iter()
-        .take(33)
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
-        .count();
-    if word > 32 {
-        return None;
-    }
-    i += word;
-    i += closers(bytes, i);
-    i += gap(bytes, i);
-    i += match (at(i), at(i + 1)) {
-        (b':', b'=') | (b'=', b'>') => 2,
-        (b'=', b'=') => return None,
-        (b'=' | b':', _) => 1,
-        _ => return None,
-    };
-    i += gap(bytes, i);
-    // In a text that is itself quoted, quotes are escaped.
-    let slashes = slashes(bytes, i);
-    let quote = at(i + slashes);
-    let quoted = matches!(quote, b'"' | b'\'' | b'`');
-    if !quoted {
-        let end = ends.bare(bytes, i);
-        return (end > i).then_some((i, end, false));
-    }
-    i += slashes + 1;
-    let end = within(bytes, i, ends.quoted(bytes, i, quote)?);
-    (end > i).then_some((i, end, true))
-}
-
-/// Backslashes at `from`, of which an escape inside of escapes has a few.
-fn slashes(bytes: &[u8], from: usize) -> usize {
-    bytes.get(from..).unwrap_or_default().iter().take(7).take_while(|b| **b == b'\\').count()
-}
-
-/// How long the quotes and the bracket are that close a name at `from`; quotes may be escaped.
-fn closers(bytes: &[u8], from: usize) -> usize {
-    let mut i = from;
-    for _ in 0..3 {
-        let slashes = slashes(bytes, i);
-        i += match bytes.get(i + slashes) {
-            Some(b'"' | b'\'' | b'`') => slashes + 1,
-            Some(b']') if slashes == 0 => 1,
-            _ => break,
-        };
-    }
-    i - from
-}
-
-/// Blanks and tabs at `from`, a tab perhaps written as an escape.
-fn gap(bytes: &[u8], from: usize) -> usize {
-    let mut i = from;
-    while i < from + 8 {
-        i += match (bytes.get(i), bytes.get(i + 1)) {
-            (Some(b' ' | b'\t'), _) => 1,
-            (Some(b'\\'), Some(b't')) => 2,
-            _ => break,
-        };
-    }
-    i - from
-}
-
-/// Does an escape of a JSON or C string begin here that no bare value goes on behind? Other backslashes stand in paths
-/// and expressions.
-fn escape(rest: &[u8]) -> bool {
-    matches!(rest, [b'\\', b'n' | b'r' | b't' | b'u' | b'x' | b'0' | b'"' | b'\'' | b'`' | b'\\', ..])
-}
-
-/// The end of a quoted value at `from..end`: at a line end or a tab that is written as an escape, and without the
-/// backslashes of an escaped quote.
-fn within(bytes: &[u8], from: usize, end: usize) -> usize {
-    let value = bytes.get(from..end.min(from + GENERIC_VALUE)).unwrap_or_default();
-    let breaks = |at: &usize| matches!(value.get(at + 1), Some(b'n' | b'r' | b't'));
-    if let Some(at) = memchr::memchr_iter(b'\\', value).find(breaks) {
-        return from + at;
-    }
-    let value = bytes.get(from..end).unwrap_or_default();
-    end - value.iter().rev().take(7).take_while(|b| **b == b'\\').count()
-}
-
-/// Longest value that is read, in bytes.
-const VALUE: usize = 8192;
-/// Longest value that a generic name marks, in bytes.
-const GENERIC_VALUE: usize = 512;
-
-/// Where values end. Many names may stand before one value: each byte of it is read once.
-#[derive(Default)]
-struct Ends {
-    bare: (usize, usize),
-    /// For the quotes `"`, `'` and a backtick: up to where no end is, and the end if one is known.
-    quoted: [(usize, usize, Option<usize>); 3],
-}
-
-impl Ends {
-    /// The end of an unquoted value at `from`.
-    fn bare(&mut self, bytes: &[u8], from: usize) -> usize {
-        let stops = |b: &u8| {
-            b.is_ascii_whitespace()
-                || matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b'<' | b'>')
-                || matches!(b, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'|' | b'&')
-        };
-        let (start, end) = self.bare;
-        if !(start..end).contains(&from) {
-            let rest = bytes.get(from..).unwrap_or_default();
-            let ends =
-                |at: usize, b: &u8| stops(b) || (*b == b'\\' && escape(rest.get(at..).unwrap_or_default()));
-            let len = rest.iter().enumerate().take(VALUE).take_while(|&(at, b)| !ends(at, b)).count();
-            self.bare = (from, from + len);
-        }
-        self.bare.1
-    }
-
-    /// The closing quote of a value at `from`, on the same line.
-    fn quoted(&mut self, bytes: &[u8], from: usize, quote: u8) -> Option<usize> {
-        let slot = self.quoted.get_mut(match quote {
-            b'"' => 0,
-            b'\'' => 1,
-            _ => 2,
-        })?;
-        let (start, clear, end) = *slot;
-        let known = (start..=clear).contains(&from);
-        if known && let Some(end) = end {
-            return bytes.get(end).filter(|b| **b == quote).map(|_| end);
-        }
-        let search = if known { clear } else { from };
-        let limit = (from + VALUE).min(bytes.len());
-        let rest = bytes.get(search..limit).unwrap_or_default();
-        let found = memchr::memchr2(quote, b'\n', rest).map(|at| search + at);
-        *slot = (from, found.unwrap_or(limit), found);
-        found.filter(|at| bytes.get(*at) == Some(&quote))
     }
 }
 

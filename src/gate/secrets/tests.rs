@@ -292,3 +292,41 @@ fn escapes_of_a_quoted_text_begin_and_end_names_and_values() {
         assert_eq!(find(text), [], "{text}");
     }
 }
+
+#[test]
+fn each_way_to_write_a_value_beside_a_name_is_read() {
+    let (pw, key) = (run(b'A', 13, 9), run(b'A', 32, 9));
+    for (text, value) in [
+        (format!("<password>{pw}</password>"), &pw),
+        (format!("<db:Password>{pw}</db:Password>"), &pw),
+        (format!("<add key=\"ApiKey\" value=\"{key}\" />"), &key),
+        (format!("{{\"name\": \"API_KEY\",\n  \"value\": \"{key}\"}}"), &key),
+        (format!("define('DB_PASSWORD', '{pw}');"), &pw),
+        (format!("os.environ.setdefault(\"API_KEY\", \"{key}\")"), &key),
+        (format!("user.setPassword(\"{pw}\")"), &pw),
+        (format!("user.set_password('{pw}')"), &pw),
+        (format!("password: str = \"{pw}\""), &pw),
+        (format!("const API_KEY: &'static str = \"{key}\";"), &key),
+        (format!("client_secret: string = '{key}'"), &key),
+        (format!("password = \"\"\"{pw}\"\"\""), &pw),
+        (format!("password = b\"{pw}\""), &pw),
+        (format!("char password[] = \"{pw}\";"), &pw),
+        (format!("static PASSWORD: Option<&str> = r\"{pw}\";"), &pw),
+    ] {
+        let hits = find(&text);
+        let found: Vec<&str> = hits.iter().map(|h| &text[h.start..h.end]).collect();
+        assert_eq!(found, [value.as_str()], "{text}");
+    }
+    for text in [
+        "<password>please</password>".to_string(),
+        format!("<password>{pw}"),
+        format!("Promise<Token> {key}"),
+        format!("fields = (\"password\", \"{pw}\")"),
+        format!("getPassword(\"{pw}\")"),
+        format!("token(\"{key}\")"),
+        format!("password: str = input(\"{pw}\")"),
+        "password: int = 5, password = \"\", password: str = \"\"".to_string(),
+    ] {
+        assert_eq!(find(&text), [], "{text}");
+    }
+}
