@@ -3,13 +3,14 @@
 //! | stage | module | what |
 //! |---|---|---|
 //! | vendor formats | [`table`] | a literal that starts the token, then runs of known alphabets and lengths |
-//! | named values | [`named`] | a vendor's or a generic name, a separator, and a value of the right shape |
-//! | structures | [`structure`] | PEM keys, JWT, URLs with userinfo, authorisation headers, chat-hook URLs |
+//! | named values | [`named`], read by [`value`] | a vendor's or a generic name, a separator, and a value of the right shape |
+//! | structures | [`forms`], read by [`structure`] | PEM keys, JWT, URLs with userinfo, authorisation headers, chat-hook URLs |
 //!
 //! Time is linear: one pass finds every literal ([`anchors`]), and what is read behind one is bounded, or read once.
 
 mod anchors;
 pub mod fingerprint;
+mod forms;
 mod named;
 mod shape;
 mod structure;

@@ -69,7 +69,9 @@ const VENDORS: &[(&str, &[&str], u8, usize, usize)] = &[
     ("wireguard-key", &["privatekey", "presharedkey"], b'B', 44, 44),
     ("kubernetes-key-data", &["client-key-data"], b'B', 100, 8000),
     ("docker-auth", &["\"auth\""], b'B', 20, 500),
-    ("npmrc-auth", &["_authtoken", "_auth"], b'Q', 24, 500),
+    ("npmrc-auth", &["_authtoken"], b'Q', 24, 500),
+    ("npmrc-basic-auth", &["_auth"], b'B', 16, 500),
+    ("rails-master-key", &["rails_master_key"], b'H', 32, 32),
     ("ansible-become-password", &["ansible_become_pass", "ansible_ssh_pass"], b'P', 6, 100),
 ];
 
@@ -141,12 +143,15 @@ impl Reader {
         if start < self.taken {
             return None;
         }
+        let goes_on = bytes.get(end).is_some_and(u8::is_ascii_alphabetic);
         let (start, end, quoted) = value::after(bytes, start, end, &mut self.ends)?;
         let value = bytes.get(start..end).unwrap_or_default();
         let kind = match OWNERS.get(index).and_then(|owner| VENDORS.get(*owner)) {
             Some((kind, _, class, min, max)) => {
                 let fits = (*min..=*max).contains(&value.len()) && value.iter().all(|b| in_class(*class, *b));
-                (fits && varied(value)).then_some(*kind)
+                // `_authority`, `_authenticated` and names of types are code.
+                let code = kind.starts_with("npmrc-") && (goes_on || !value.iter().any(u8::is_ascii_digit));
+                (fits && varied(value) && !code).then_some(*kind)
             }
             None => GENERIC
                 .get(index - OWNERS.len())
@@ -155,6 +160,16 @@ impl Reader {
         self.taken = end;
         Some(SecretHit { kind, start, end })
     }
+}
+
+/// Could it be a password, where one stands?
+pub(super) fn password(value: &str) -> bool {
+    generic(value.as_bytes(), true, true, None).is_some()
+}
+
+/// Could it be a key or a token, where one stands?
+pub(super) fn secret(value: &str) -> bool {
+    generic(value.as_bytes(), true, false, None).is_some()
 }
 
 /// Judges a value whose name says only that it is secret.

@@ -193,7 +193,21 @@ pub(super) fn match_at(source: &Source<'_>, parts: &[Part], runs: &mut Runs) -> 
             }
         }
     }
-    mixed(source, end, parts).then_some(end)
+    (mixed(source, end, parts) && varied(source, end, parts)).then_some(end)
+}
+
+/// Short literals, and rows of one letter, stand in any base64: there the rest varies as a generator's does.
+fn varied(source: &Source<'_>, end: usize, parts: &[Part]) -> bool {
+    /// Fewest different characters, and bytes that are looked at.
+    const DIFFERENT: u32 = 5;
+    const LOOK: usize = 96;
+    let Some(Part::Literal(text)) = parts.first() else { return true };
+    if text.len() > 3 && !text.ends_with("AAA") {
+        return true;
+    }
+    let rest = (text.len()..end.min(text.len() + LOOK)).filter_map(|i| source.byte(i));
+    let seen = rest.filter(u8::is_ascii).fold(0u128, |seen, b| seen | 1u128 << b);
+    seen.count_ones() >= DIFFERENT
 }
 
 /// Short or wordy literals alone prove little: formats with open dashes need a digit, so that `sk-some-long-class-name`

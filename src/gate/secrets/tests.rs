@@ -195,6 +195,55 @@ fn each_structure_is_found_and_its_near_miss_is_not() {
         ),
         ("cookie-session", format!("Cookie: a=1; sessionid={}", r(b'L', 24)), "Cookie: theme=dark".into()),
         ("gitea-token", format!("GITEA_TOKEN={}", r(b'H', 40)), "gitea version 1.2".into()),
+        (
+            "azure-key",
+            format!("{}+ASt{}==", r(b'A', 76), r(b'A', 6)),
+            format!("{}+ASt{}==", r(b'A', 76), r(b'A', 3)),
+        ),
+        (
+            "azure-signed-key",
+            format!("{}JQQJ99{}", r(b'A', 52), r(b'A', 26)),
+            format!("{}JQQJ99{}", r(b'A', 52), r(b'A', 20)),
+        ),
+        ("newrelic-license-key", format!("{}NRAL", r(b'H', 36)), format!("{}NRAL", r(b'H', 35))),
+        (
+            "fcm-server-key",
+            format!("AAAA{}:APA91b{}", r(b'A', 7), r(b'A', 134)),
+            format!("AAAA{}:APA91b{}", r(b'A', 7), r(b'A', 20)),
+        ),
+        ("jwk-private-key", format!("\"d\": \"{}\"", r(b'A', 43)), format!("\"d\": \"{}\"", r(b'A', 45))),
+        ("password-hash", format!("u:$2b$10${}", r(b'A', 53)), format!("u:$2b$10${}", r(b'A', 20))),
+        ("laravel-app-key", format!("APP_KEY=base64:{}=", r(b'A', 43)), "APP_KEY=base64:abc=".into()),
+        (
+            "pgpass-password",
+            format!("db.example.org:5432:app:web:{}\n", r(b'A', 12)),
+            "- \"127.0.0.1:5432:5432\"".into(),
+        ),
+        (
+            "ansible-vault",
+            format!("$ANSIBLE_VAULT;1.1;AES256\n{}\n{}\n", r(b'H', 64), r(b'H', 64)),
+            "$ANSIBLE_VAULT;1.1;AES256 is a header".into(),
+        ),
+        (
+            "jdbc-password",
+            format!("jdbc:oracle:thin:scott/{}@db:1521:x", r(b'A', 9)),
+            "jdbc:oracle:thin:@db:1521:x".into(),
+        ),
+        (
+            "command-password",
+            format!("curl -su admin:{} https://h/", r(b'A', 12)),
+            "curl -u user:password https://h/".into(),
+        ),
+        (
+            "command-token",
+            format!("tool --token {}", r(b'A', 24)),
+            "tool --token required-by-the-server".into(),
+        ),
+        (
+            "securestring-password",
+            format!("ConvertTo-SecureString \"{}\" -AsPlainText", r(b'A', 13)),
+            "ConvertTo-SecureString $value -AsPlainText".into(),
+        ),
         ("password", "password=hunter2".into(), "password = getpass(prompt1)".into()),
         ("password", "\"db_password\": \"s3cr3tpw\"".into(), "password: string, passwords_1 = []".into()),
         ("generic-secret", format!("X-Api-Key: {}", r(b'A', 24)), "api_key: ${API_KEY_NUMBER_12}".into()),
@@ -328,5 +377,57 @@ fn each_way_to_write_a_value_beside_a_name_is_read() {
         "password: int = 5, password = \"\", password: str = \"\"".to_string(),
     ] {
         assert_eq!(find(&text), [], "{text}");
+    }
+}
+
+#[test]
+fn passwords_on_command_lines_are_found() {
+    let pw = run(b'A', 12, 9);
+    for text in [
+        format!("curl -X POST -u 'admin:{pw}' https://h/"),
+        format!("curl --user admin:{pw} https://h/"),
+        format!("mysql -p{pw} db"),
+        format!("mysqldump -u root -p'{pw}' db"),
+        format!("sshpass -p {pw} ssh h"),
+        format!("tool --password {pw}"),
+        format!("\"x\\nsshpass -p {pw} ssh h\\n\""),
+    ] {
+        let hits = find(&text);
+        let found: Vec<&str> = hits.iter().map(|h| &text[h.start..h.end]).collect();
+        assert_eq!(found, [pw.as_str()], "{text}");
+    }
+    for text in [
+        "curl -u \"$USER:$PASS1234\" https://h/",
+        "curl -o out1.txt https://example.org/a:b1c2d3",
+        "mysql -u root -p database1",
+        "mysql --protocol=tcp2 -h host1234",
+        "the option --password prompts for it",
+        "sshpass -p \"$PASSWORD_1\" ssh h",
+    ] {
+        assert_eq!(find(text), [], "{text}");
+    }
+}
+
+#[test]
+fn hashes_of_passwords_are_found_in_every_scheme() {
+    let r = |len| run(b'A', len, 9);
+    for hash in [
+        format!("$2y$12${}", r(53)),
+        format!("$apr1${}${}", r(8), r(22)),
+        format!("$5$rounds=5000${}${}", r(16), r(43)),
+        format!("$6${}${}", r(16), r(86)),
+        format!("$y$j9T${}${}", r(22), r(43)),
+        format!("$argon2id$v=19$m=65536,t=3,p=4${}${}", r(22), r(43)),
+    ] {
+        let hits = find(&format!("root:{hash}:19000:0"));
+        assert_eq!(hits, [SecretHit { kind: "password-hash", start: 5, end: 5 + hash.len() }]);
+    }
+    assert_eq!(find("s/(a)(b)/$1$2/; $6$salt$short; cost is $5$ or $1$"), []);
+}
+
+#[test]
+fn short_literals_before_rows_of_one_letter_are_no_tokens() {
+    for text in [format!("EAA{}", "A".repeat(90)), "A".repeat(200), format!("oy2{}", "ab".repeat(22))] {
+        assert_eq!(find(&text[..text.len().min(200)]), [], "{text}");
     }
 }
