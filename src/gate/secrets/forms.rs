@@ -45,8 +45,6 @@ const fn by_hand(kind: &'static str, literals: &'static [&'static str], then: &'
     Shape { kind, literals, then, fold: false, hidden: true, form: Form::ByHand }
 }
 
-const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-
 pub(super) const SHAPES: &[Shape] = &[
     shape(
         "private-key",
@@ -64,8 +62,8 @@ pub(super) const SHAPES: &[Shape] = &[
         &["PuTTY-User-Key-File-"],
         r"PuTTY-User-Key-File-[23]: [^\n]*(?:\n(?:[^\n]+\n)*|\\n[^\n]*)",
     ),
-    // A JSON object begins with a brace and a quote, or a brace and white space.
-    by_hand("jwt", &["ey", "ew"], LETTERS),
+    // A JSON object begins with a brace, and a quote or white space.
+    by_hand("jwt", &["eyI", "eyJ", "eyA", "eyB", "ewk", "ewl", "ewo", "ewp", "ew0", "ew1"], ""),
     Shape { hidden: false, ..by_hand("url-password", &["://"], "") },
     Shape { hidden: false, ..by_hand("url-token", &["://"], "") },
     Shape {

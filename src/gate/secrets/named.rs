@@ -144,22 +144,83 @@ impl Reader {
             return None;
         }
         let goes_on = bytes.get(end).is_some_and(u8::is_ascii_alphabetic);
+        let designation = designation(bytes, end);
         let (start, end, quoted) = value::after(bytes, start, end, &mut self.ends)?;
         let value = bytes.get(start..end).unwrap_or_default();
         let kind = match OWNERS.get(index).and_then(|owner| VENDORS.get(*owner)) {
             Some((kind, _, class, min, max)) => {
+                let shown = value.ends_with(b"EXAMPLEKEY") || value.ends_with(b"EXAMPLE");
                 let fits = (*min..=*max).contains(&value.len()) && value.iter().all(|b| in_class(*class, *b));
                 // `_authority`, `_authenticated` and names of types are code.
                 let code = kind.starts_with("npmrc-") && (goes_on || !value.iter().any(u8::is_ascii_digit));
-                (fits && varied(value) && !code).then_some(*kind)
+                (fits && varied(value) && !code && !shown).then_some(*kind)
             }
             None => GENERIC
                 .get(index - OWNERS.len())
+                .filter(|_| !designation)
                 .and_then(|(_, password)| generic(value, quoted, *password, bytes.get(end))),
         }?;
         self.taken = end;
         Some(SecretHit { kind, start, end })
     }
+}
+
+/// Does an identifier with a secret's name go on, from `end`, to name something else: `token_endpoint`, `tokenizer_class`,
+/// `credentialsId`?
+fn designation(bytes: &[u8], end: usize) -> bool {
+    const LAST: &[&[u8]] = &[
+        b"endpoint",
+        b"name",
+        b"class",
+        b"file",
+        b"path",
+        b"dir",
+        b"type",
+        b"algo",
+        b"algorithm",
+        b"policy",
+        b"provider",
+        b"format",
+        b"header",
+    ];
+    let rest = bytes.get(end..).unwrap_or_default();
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    let rest = rest.get(..rest.iter().take(32).take_while(|b| word(b)).count()).unwrap_or_default();
+    let starts = |with: &[u8]| rest.get(..with.len()).is_some_and(|r| r.eq_ignore_ascii_case(with));
+    let last = |with: &[u8]| {
+        let at = rest.len().checked_sub(with.len());
+        at.and_then(|at| rest.get(at..)).is_some_and(|r| r.eq_ignore_ascii_case(with))
+    };
+    starts(b"iz")
+        || [b"sid".as_slice(), b"s_id", b"s-id"].iter().any(|id| rest.eq_ignore_ascii_case(id))
+        || LAST.iter().any(|with| last(with))
+}
+
+/// Words and small numbers with signs between, which name a thing: `next_page_token_2024_v2`, `jenkins-ssh-key-2024-01`.
+fn worded(value: &[u8]) -> bool {
+    let vowel = |b: &u8| matches!(b.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+    let piece = |piece: &[u8]| {
+        let letters = piece.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let (word, number) = piece.split_at(letters);
+        let same_case = word.iter().skip(1).all(u8::is_ascii_lowercase);
+        number.len() <= 4
+            && number.iter().all(u8::is_ascii_digit)
+            && same_case
+            && (letters <= 3 || word.iter().any(vowel))
+            && letters <= 14
+    };
+    let pieces = || value.split(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':'));
+    pieces().count() >= 4 && pieces().all(piece)
+}
+
+/// An absolute path, or one of this directory or the user's.
+fn path(value: &[u8]) -> bool {
+    let first = value.get(1..).unwrap_or_default().split(|b| *b == b'/').next().unwrap_or_default();
+    let rooted = value.first() == Some(&b'/')
+        && first.len() >= 2
+        && first.len() + 1 < value.len()
+        && first.iter().all(u8::is_ascii_alphabetic);
+    rooted || value.starts_with(b"./") || value.starts_with(b"../") || value.starts_with(b"~/")
 }
 
 /// Could it be a password, where one stands?
@@ -186,6 +247,9 @@ fn generic(value: &[u8], quoted: bool, password: bool, next: Option<&u8>) -> Opt
     if value.iter().any(|b| b.is_ascii_whitespace() || matches!(b, b'<' | b'>' | b'{' | b'}' | b'\\')) {
         return None;
     }
+    if path(value) {
+        return None;
+    }
     if password {
         // Code assigns calls and paths to passwords; a literal one mixes letters with digits.
         let dotted = !quoted
@@ -205,10 +269,16 @@ fn generic(value: &[u8], quoted: bool, password: bool, next: Option<&u8>) -> Opt
     let plain = value.iter().all(|b| {
         b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'+' | b'/' | b'=' | b'~' | b':')
     });
-    let path = value.starts_with(b"/")
+    let apart = value.starts_with(b"/")
         || value.windows(3).any(|w| w == b"://")
         || value.windows(2).any(|w| w == b"::");
-    (plain && !path && value.len() >= 16 && digits >= 2 && letters >= 4 && entropy(value) >= 3.2)
+    (plain
+        && !apart
+        && !worded(value)
+        && value.len() >= 16
+        && digits >= 2
+        && letters >= 4
+        && entropy(value) >= 3.2)
         .then_some("generic-secret")
 }
 

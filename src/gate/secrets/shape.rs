@@ -205,9 +205,14 @@ fn varied(source: &Source<'_>, end: usize, parts: &[Part]) -> bool {
     if text.len() > 3 && !text.ends_with("AAA") {
         return true;
     }
-    let rest = (text.len()..end.min(text.len() + LOOK)).filter_map(|i| source.byte(i));
-    let seen = rest.filter(u8::is_ascii).fold(0u128, |seen, b| seen | 1u128 << b);
-    seen.count_ones() >= DIFFERENT
+    let (mut seen, mut run, mut longest) = (0u128, 0usize, 0usize);
+    for b in (text.len()..end.min(text.len() + LOOK)).filter_map(|i| source.byte(i)).filter(u8::is_ascii) {
+        seen |= 1u128 << b;
+        run = if b.is_ascii_alphanumeric() { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    // Names of packages and classes begin like the keys of models; words with dashes between are short.
+    seen.count_ones() >= DIFFERENT && (text != "sk-" || longest >= 12)
 }
 
 /// Short or wordy literals alone prove little: formats with open dashes need a digit, so that `sk-some-long-class-name`

@@ -129,6 +129,8 @@ impl Reader {
                 let (from, to) = self.authority.1?;
                 let user = bytes.get(from..to)?;
                 let span = match (kind, memchr::memchr(b':', user)) {
+                    // A service's default, as `postgres:postgres`.
+                    ("url-password", Some(colon)) if same(user, colon) => return None,
                     ("url-password", Some(colon)) => (from + colon + 1, to),
                     ("url-token", None) if to - from >= 20 && http(bytes, start) => (from, to),
                     _ => return None,
@@ -219,6 +221,12 @@ fn user_part(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
     let at = from + run(bytes, from, usize::MAX, |b| !ends(b));
     let host = bytes.get(at + 1).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'[');
     (bytes.get(at) == Some(&b'@') && host).then_some((from, at))
+}
+
+/// Is the word before the colon the word behind it?
+fn same(user: &[u8], colon: usize) -> bool {
+    let (name, password) = (user.get(..colon), user.get(colon + 1..));
+    name == password && name.is_some_and(|name| name.iter().all(u8::is_ascii_alphabetic))
 }
 
 /// A scheme of two letters or more ends at `colon`.

@@ -122,8 +122,8 @@ fn each_structure_is_found_and_its_near_miss_is_not() {
         ),
         (
             "jwt",
-            format!("ey{}.ew{}.{}", r(b'A', 20), r(b'A', 20), r(b'A', 20)),
-            format!("ey{}.ew{}", r(b'A', 20), r(b'A', 20)),
+            format!("eyJ{}.ewo{}.{}", r(b'A', 20), r(b'A', 20), r(b'A', 20)),
+            format!("eyJ{}.ewo{}", r(b'A', 20), r(b'A', 20)),
         ),
         ("jwt", format!("ewog{}.ey{}.{}", r(b'A', 20), r(b'A', 20), r(b'A', 20)), "eye.of.newt".into()),
         ("url-password", format!("postgres://u:{}@db/x", r(b'A', 9)), "postgres://user@db:5432/x".into()),
@@ -429,5 +429,38 @@ fn hashes_of_passwords_are_found_in_every_scheme() {
 fn short_literals_before_rows_of_one_letter_are_no_tokens() {
     for text in [format!("EAA{}", "A".repeat(90)), "A".repeat(200), format!("oy2{}", "ab".repeat(22))] {
         assert_eq!(find(&text[..text.len().min(200)]), [], "{text}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_secret_is_none_and_what_is_close_to_it_is_one() {
+    let (pw, key) = (run(b'A', 13, 9), run(b'A', 32, 9));
+    let id = |end: &str| format!("AKIA{}{end}", run(b'2', 16 - end.len(), 9));
+    for (text, near) in [
+        (id("EXAMPLE"), id("")),
+        (
+            format!("aws_secret_access_key = {}EXAMPLEKEY", run(b'A', 30, 9)),
+            format!("aws_secret_access_key = {}", run(b'A', 40, 9)),
+        ),
+        ("x_auth_basic: WSManAuthenticationFlags".into(), format!("_auth: {}", run(b'A', 24, 3))),
+        ("SECURITY_AUTHORITY: SID1IDENTIFIERAUTHORITY".into(), format!("_auth={}", run(b'A', 24, 3))),
+        ("token_endpoint = \"oauth2/v2.0/token1234abcd\"".into(), format!("token_value = \"{key}\"")),
+        ("secret_name = \"projects/123/secrets/x2y\"".into(), format!("secret_key = \"{key}\"")),
+        ("credentialsId: \"jenkins-ssh-key-2024-01\"".into(), format!("credentials: \"{key}\"")),
+        ("\"tokenizer_class\": \"LlamaTokenizerFast2024v2\"".into(), format!("\"tokens\": \"{key}\"")),
+        ("tokenizer = \"gpt2-medium-2024-tokenizer-v1\"".into(), format!("token = \"{key}\"")),
+        ("token = \"next_page_token_2024_v2_cursor\"".into(), format!("token = \"next_{key}_v2\"")),
+        ("sk-learn-2024-package-name-long-name-of-a-tool".into(), format!("sk-{key}-{pw}")),
+        ("pwd=/home/user1/x".into(), format!("pwd=/{pw}")),
+        ("password_file=/run/secrets/db1".into(), format!("password={pw}/x")),
+        ("password_hash_algo=argon2id_v19".into(), format!("password_db={pw}")),
+        (
+            "postgres://postgres:postgres@localhost:5432".into(),
+            format!("postgres://postgres:postgres{pw}@localhost:5432"),
+        ),
+        ("system.eyeballs_tracker.configuration_x.loader_module".into(), format!("eyJ{key}.{key}.{key}")),
+    ] {
+        assert_eq!(find(&text), [], "{text}");
+        assert_eq!(find(&near).len(), 1, "{near} {:?}", find(&near));
     }
 }
