@@ -2,8 +2,8 @@
 //!
 //! The text is read through decoders ([`view`]): base64, base32, hexadecimal and other character codes, URL and string
 //! escapes, character references, quoted-printable, compressed data, reversed, ROT13, look-alike and invisible characters,
-//! taken apart character by character, split by white space, or glued from string literals; three of them on top of each
-//! other. Each is one pass, so time stays linear.
+//! taken apart character by character, split by white space, tags or colours, or glued from string literals; three of
+//! them on top of each other. Each is one pass, so time stays linear.
 
 mod known;
 mod view;
@@ -86,10 +86,11 @@ fn walk(text: &str, depth: usize, known: Option<&Known>, hits: &mut Vec<EncodedH
 fn secrets_in(view: &View) -> Vec<EncodedHit> {
     // What a decoder makes of ordinary text has no names beside values. What is glued or taken apart may: there it is
     // code that stands around.
-    let names = !matches!(view.encoding, "reversed" | "separated");
+    let names = !matches!(view.encoding, "reversed" | "separated" | "broken");
     let scan = secrets::scan(&view.text, names, view.encoding != "reversed");
     let mut found = hidden(&view.text, &scan, false);
-    let plain = scan.hits.iter().filter(|h| view.encoding != "reversed" || !h.kind.starts_with("url-"));
+    let urls = !matches!(view.encoding, "reversed" | "broken");
+    let plain = scan.hits.iter().filter(|h| urls || !h.kind.starts_with("url-"));
     found.extend(plain.map(|h| EncodedHit {
         kind: h.kind,
         encoding: view.encoding,

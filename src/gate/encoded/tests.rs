@@ -21,6 +21,21 @@ fn base32(bytes: &[u8]) -> String {
     bits.as_bytes().chunks(5).map(|five| char::from(digit(five))).collect()
 }
 
+fn utf8(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// As `xxd` writes it with `group` 2 and no mark, and `hexdump -C` with 1 and a mark around the characters.
+fn dump(token: &str, group: usize, mark: &str) -> String {
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let lines = token.as_bytes().chunks(16).enumerate().map(|(n, line)| {
+        let groups: Vec<String> = line.chunks(group).map(hex).collect();
+        let colon = if mark.is_empty() { ": " } else { "  " };
+        format!("\n{:08x}{colon}{}  {mark}{}{mark}", n * 16, groups.join(" "), utf8(line))
+    });
+    lines.collect()
+}
+
 /// Encodings of `token`, each with the name of the view that reads it.
 fn forms(token: &str) -> Vec<(&'static str, String)> {
     let standard = &base64::engine::general_purpose::STANDARD;
@@ -39,6 +54,8 @@ fn forms(token: &str) -> Vec<(&'static str, String)> {
         ("base64", format!("key={}", standard.encode(token))),
         ("base64", wrapped.clone().collect::<Vec<_>>().join("\r\n")),
         ("base64", wrapped.collect::<Vec<_>>().join("\" +\n    \"")),
+        ("base64", encoded.as_bytes().chunks(32).map(utf8).collect::<Vec<_>>().join("\n# ")),
+        ("base64", encoded.as_bytes().chunks(32).map(utf8).collect::<Vec<_>>().join("\n// ")),
         ("base64", standard.encode(&binary)),
         ("base64", standard.encode(&wide)),
         ("base64", standard.encode(gzip(token))),
@@ -85,6 +102,16 @@ fn forms(token: &str) -> Vec<(&'static str, String)> {
         ("separated", format!("\"{}\" + \"{}\"", &token[..12], &token[12..])),
         ("separated", format!("'{}'\n    '{}'", &token[..12], &token[12..])),
         ("split", format!("{} {}\n  {}", &token[..12], &token[12..18], &token[18..])),
+        ("separated", format!("'{}'.concat('{}')", &token[..12], &token[12..])),
+        ("broken", format!("{}<b></b>{}", &token[..12], &token[12..])),
+        ("broken", format!("{}<!-- x -->{}", &token[..12], &token[12..])),
+        ("broken", format!("{}\x1b[0;1m{}", &token[..12], &token[12..])),
+        ("broken", format!("{}\\\n{}", &token[..12], &token[12..])),
+        ("broken", format!("{}\u{a0}{}", &token[..12], &token[12..])),
+        ("decimal", join(&|b| format!("chr({b})"), "+")),
+        ("decimal", join(&|b| format!("Chr({b})"), " & ")),
+        ("hex", dump(token, 2, "")),
+        ("hex", dump(token, 1, "|")),
         ("separated", spaced("\u{200b}")),
         ("separated", spaced("\0")),
         ("look-alikes", format!("{}\u{200b}{}\0{}", &token[..6], &token[6..9], &token[9..])),
@@ -169,6 +196,8 @@ fn ordinary_encoded_data_is_nothing() {
         "path%20with%20many%20spaces%2Fand%2Fslashes",
         "10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120, 130",
         "A short line.\nAnother line, with words in it; and a third one.",
+        "00000000: 4865 6c6c 6f2c 2077 6f72 6c64 2120 4120  Hello, world! A \n00000010: 7365 6e74 656e 6365  sentence",
+        "see http://host:8080<br>name@example.org and a<b>c</b>d, one\\\ntwo",
         "integrity sha512-vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvw==",
     ] {
         assert_eq!(find(text), [], "{text}");

@@ -2,6 +2,7 @@
 
 use super::SecretHit;
 use super::shape::in_class;
+use super::value::{self, Ends, GENERIC_VALUE};
 use aho_corasick::AhoCorasick;
 use std::sync::LazyLock;
 
@@ -68,7 +69,9 @@ const VENDORS: &[(&str, &[&str], u8, usize, usize)] = &[
     ("wireguard-key", &["privatekey", "presharedkey"], b'B', 44, 44),
     ("kubernetes-key-data", &["client-key-data"], b'B', 100, 8000),
     ("docker-auth", &["\"auth\""], b'B', 20, 500),
-    ("npmrc-auth", &["_authtoken", "_auth"], b'Q', 24, 500),
+    ("npmrc-auth", &["_authtoken"], b'Q', 24, 500),
+    ("npmrc-basic-auth", &["_auth"], b'B', 16, 500),
+    ("rails-master-key", &["rails_master_key"], b'H', 32, 32),
     ("ansible-become-password", &["ansible_become_pass", "ansible_ssh_pass"], b'P', 6, 100),
 ];
 
@@ -140,15 +143,21 @@ impl Reader {
         if start < self.taken {
             return None;
         }
-        let (start, end, quoted) = value_after(bytes, end, &mut self.ends)?;
+        let goes_on = bytes.get(end).is_some_and(u8::is_ascii_alphabetic);
+        let designation = designation(bytes, end);
+        let (start, end, quoted) = value::after(bytes, start, end, &mut self.ends)?;
         let value = bytes.get(start..end).unwrap_or_default();
         let kind = match OWNERS.get(index).and_then(|owner| VENDORS.get(*owner)) {
             Some((kind, _, class, min, max)) => {
+                let shown = value.ends_with(b"EXAMPLEKEY") || value.ends_with(b"EXAMPLE");
                 let fits = (*min..=*max).contains(&value.len()) && value.iter().all(|b| in_class(*class, *b));
-                (fits && varied(value)).then_some(*kind)
+                // `_authority`, `_authenticated` and names of types are code.
+                let code = kind.starts_with("npmrc-") && (goes_on || !value.iter().any(u8::is_ascii_digit));
+                (fits && varied(value) && !code && !shown).then_some(*kind)
             }
             None => GENERIC
                 .get(index - OWNERS.len())
+                .filter(|_| !designation)
                 .and_then(|(_, password)| generic(value, quoted, *password, bytes.get(end))),
         }?;
         self.taken = end;
@@ -156,90 +165,72 @@ impl Reader {
     }
 }
 
-/// The value that stands after a name: the rest of the identifier, a separator, perhaps quotes.
-fn value_after(bytes: &[u8], name_end: usize, ends: &mut Ends) -> Option<(usize, usize, bool)> {
-    let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
-    let mut i = name_end;
-    let word = bytes
-        .get(i..)?
-        .iter()
-        .take(33)
-        .take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
-        .count();
-    if word > 32 {
-        return None;
-    }
-    i += word;
-    while matches!(at(i), b'"' | b'\'' | b']' | b'`') && i < name_end + word + 3 {
-        i += 1;
-    }
-    let gap = |from: usize| {
-        bytes.get(from..).unwrap_or_default().iter().take(8).take_while(|b| matches!(b, b' ' | b'\t')).count()
+/// Does an identifier with a secret's name go on, from `end`, to name something else: `token_endpoint`, `tokenizer_class`,
+/// `credentialsId`?
+fn designation(bytes: &[u8], end: usize) -> bool {
+    const LAST: &[&[u8]] = &[
+        b"endpoint",
+        b"name",
+        b"class",
+        b"file",
+        b"path",
+        b"dir",
+        b"type",
+        b"algo",
+        b"algorithm",
+        b"policy",
+        b"provider",
+        b"format",
+        b"header",
+    ];
+    let rest = bytes.get(end..).unwrap_or_default();
+    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+    let rest = rest.get(..rest.iter().take(32).take_while(|b| word(b)).count()).unwrap_or_default();
+    let starts = |with: &[u8]| rest.get(..with.len()).is_some_and(|r| r.eq_ignore_ascii_case(with));
+    let last = |with: &[u8]| {
+        let at = rest.len().checked_sub(with.len());
+        at.and_then(|at| rest.get(at..)).is_some_and(|r| r.eq_ignore_ascii_case(with))
     };
-    i += gap(i);
-    i += match (at(i), at(i + 1)) {
-        (b':', b'=') | (b'=', b'>') => 2,
-        (b'=', b'=') => return None,
-        (b'=' | b':', _) => 1,
-        _ => return None,
-    };
-    i += gap(i);
-    let quote = at(i);
-    let quoted = matches!(quote, b'"' | b'\'' | b'`');
-    if quoted {
-        i += 1;
-    }
-    let end = if quoted { ends.quoted(bytes, i, quote)? } else { ends.bare(bytes, i) };
-    (end > i).then_some((i, end, quoted))
+    starts(b"iz")
+        || [b"sid".as_slice(), b"s_id", b"s-id"].iter().any(|id| rest.eq_ignore_ascii_case(id))
+        || LAST.iter().any(|with| last(with))
 }
 
-/// Longest value that is read, in bytes.
-const VALUE: usize = 8192;
-
-/// Where values end. Many names may stand before one value: each byte of it is read once.
-#[derive(Default)]
-struct Ends {
-    bare: (usize, usize),
-    /// For the quotes `"`, `'` and a backtick: up to where no end is, and the end if one is known.
-    quoted: [(usize, usize, Option<usize>); 3],
+/// Words and small numbers with signs between, which name a thing: `next_page_token_2024_v2`, `jenkins-ssh-key-2024-01`.
+fn worded(value: &[u8]) -> bool {
+    let vowel = |b: &u8| matches!(b.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+    let piece = |piece: &[u8]| {
+        let letters = piece.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+        let (word, number) = piece.split_at(letters);
+        let same_case = word.iter().skip(1).all(u8::is_ascii_lowercase);
+        number.len() <= 4
+            && number.iter().all(u8::is_ascii_digit)
+            && same_case
+            && (letters <= 3 || word.iter().any(vowel))
+            && letters <= 14
+    };
+    let pieces = || value.split(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':'));
+    pieces().count() >= 4 && pieces().all(piece)
 }
 
-impl Ends {
-    /// The end of an unquoted value at `from`.
-    fn bare(&mut self, bytes: &[u8], from: usize) -> usize {
-        let stops = |b: &u8| {
-            b.is_ascii_whitespace()
-                || matches!(b, b'"' | b'\'' | b'`' | b',' | b';' | b'<' | b'>')
-                || matches!(b, b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'|' | b'&')
-        };
-        let (start, end) = self.bare;
-        if !(start..end).contains(&from) {
-            let len =
-                bytes.get(from..).unwrap_or_default().iter().take(VALUE).take_while(|b| !stops(b)).count();
-            self.bare = (from, from + len);
-        }
-        self.bare.1
-    }
+/// An absolute path, or one of this directory or the user's.
+fn path(value: &[u8]) -> bool {
+    let first = value.get(1..).unwrap_or_default().split(|b| *b == b'/').next().unwrap_or_default();
+    let rooted = value.first() == Some(&b'/')
+        && first.len() >= 2
+        && first.len() + 1 < value.len()
+        && first.iter().all(u8::is_ascii_alphabetic);
+    rooted || value.starts_with(b"./") || value.starts_with(b"../") || value.starts_with(b"~/")
+}
 
-    /// The closing quote of a value at `from`, on the same line.
-    fn quoted(&mut self, bytes: &[u8], from: usize, quote: u8) -> Option<usize> {
-        let slot = self.quoted.get_mut(match quote {
-            b'"' => 0,
-            b'\'' => 1,
-            _ => 2,
-        })?;
-        let (start, clear, end) = *slot;
-        let known = (start..=clear).contains(&from);
-        if known && let Some(end) = end {
-            return bytes.get(end).filter(|b| **b == quote).map(|_| end);
-        }
-        let search = if known { clear } else { from };
-        let limit = (from + VALUE).min(bytes.len());
-        let rest = bytes.get(search..limit).unwrap_or_default();
-        let found = memchr::memchr2(quote, b'\n', rest).map(|at| search + at);
-        *slot = (from, found.unwrap_or(limit), found);
-        found.filter(|at| bytes.get(*at) == Some(&quote))
-    }
+/// Could it be a password, where one stands?
+pub(super) fn password(value: &str) -> bool {
+    generic(value.as_bytes(), true, true, None).is_some()
+}
+
+/// Could it be a key or a token, where one stands?
+pub(super) fn secret(value: &str) -> bool {
+    generic(value.as_bytes(), true, false, None).is_some()
 }
 
 /// Judges a value whose name says only that it is secret.
@@ -247,13 +238,16 @@ fn generic(value: &[u8], quoted: bool, password: bool, next: Option<&u8>) -> Opt
     if !quoted && matches!(next, Some(b'(' | b'[' | b'{' | b'<' | b'|')) {
         return None;
     }
-    if value.len() > 512 || !value.is_ascii() || !varied(value) || placeholder(value) {
+    if value.len() > GENERIC_VALUE || !value.is_ascii() || !varied(value) || placeholder(value) {
         return None;
     }
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
     let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
     let others = value.len() - digits - letters;
     if value.iter().any(|b| b.is_ascii_whitespace() || matches!(b, b'<' | b'>' | b'{' | b'}' | b'\\')) {
+        return None;
+    }
+    if path(value) {
         return None;
     }
     if password {
@@ -275,10 +269,16 @@ fn generic(value: &[u8], quoted: bool, password: bool, next: Option<&u8>) -> Opt
     let plain = value.iter().all(|b| {
         b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'+' | b'/' | b'=' | b'~' | b':')
     });
-    let path = value.starts_with(b"/")
+    let apart = value.starts_with(b"/")
         || value.windows(3).any(|w| w == b"://")
         || value.windows(2).any(|w| w == b"::");
-    (plain && !path && value.len() >= 16 && digits >= 2 && letters >= 4 && entropy(value) >= 3.2)
+    (plain
+        && !apart
+        && !worded(value)
+        && value.len() >= 16
+        && digits >= 2
+        && letters >= 4
+        && entropy(value) >= 3.2)
         .then_some("generic-secret")
 }
 

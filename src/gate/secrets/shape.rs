@@ -193,7 +193,26 @@ pub(super) fn match_at(source: &Source<'_>, parts: &[Part], runs: &mut Runs) -> 
             }
         }
     }
-    mixed(source, end, parts).then_some(end)
+    (mixed(source, end, parts) && varied(source, end, parts)).then_some(end)
+}
+
+/// Short literals, and rows of one letter, stand in any base64: there the rest varies as a generator's does.
+fn varied(source: &Source<'_>, end: usize, parts: &[Part]) -> bool {
+    /// Fewest different characters, and bytes that are looked at.
+    const DIFFERENT: u32 = 5;
+    const LOOK: usize = 96;
+    let Some(Part::Literal(text)) = parts.first() else { return true };
+    if text.len() > 3 && !text.ends_with("AAA") {
+        return true;
+    }
+    let (mut seen, mut run, mut longest) = (0u128, 0usize, 0usize);
+    for b in (text.len()..end.min(text.len() + LOOK)).filter_map(|i| source.byte(i)).filter(u8::is_ascii) {
+        seen |= 1u128 << b;
+        run = if b.is_ascii_alphanumeric() { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    // Names of packages and classes begin like the keys of models; words with dashes between are short.
+    seen.count_ones() >= DIFFERENT && (text != "sk-" || longest >= 12)
 }
 
 /// Short or wordy literals alone prove little: formats with open dashes need a digit, so that `sk-some-long-class-name`

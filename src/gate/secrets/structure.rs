@@ -1,128 +1,14 @@
 //! Secrets that have a structure rather than a prefix.
 
+use super::forms::Form;
+pub(super) use super::forms::{SHAPES, kinds};
 use super::shape::Source;
-use super::{Reading, SecretHit};
+use super::{Reading, SecretHit, named};
 use regex::bytes::{Regex, RegexBuilder};
 use std::sync::OnceLock;
 
-/// Every kind of the table.
-pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
-    SHAPES.iter().map(|shape| shape.kind)
-}
-
-/// A structure: literals without which it cannot stand, and its form.
-pub(super) struct Shape {
-    kind: &'static str,
-    pub(super) literals: &'static [&'static str],
-    /// One of these characters follows the literal; empty: anything.
-    pub(super) then: &'static str,
-    /// The literals stand in any case.
-    pub(super) fold: bool,
-    /// It is looked for mirrored and rotated as well.
-    pub(super) hidden: bool,
-    form: Form,
-}
-
-enum Form {
-    /// Its group `s`, where there is one, is the secret.
-    Regex(&'static str),
-    /// What [`Reader::by_hand`] reads: the structures that ordinary text comes close to all the time.
-    ByHand,
-}
-
-const fn shape(kind: &'static str, literals: &'static [&'static str], regex: &'static str) -> Shape {
-    Shape { kind, literals, then: "", fold: false, hidden: true, form: Form::Regex(regex) }
-}
-
-const fn any_case(kind: &'static str, literals: &'static [&'static str], regex: &'static str) -> Shape {
-    Shape { fold: true, ..shape(kind, literals, regex) }
-}
-
-const fn by_hand(kind: &'static str, literals: &'static [&'static str], then: &'static str) -> Shape {
-    Shape { kind, literals, then, fold: false, hidden: true, form: Form::ByHand }
-}
-
-const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-
-pub(super) const SHAPES: &[Shape] = &[
-    shape(
-        "private-key",
-        &["PRIVATE KEY-----"],
-        // Up to its end line, which in a diff or a list has signs in front; of a key that is cut off, up to the next dash.
-        r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY-----(?:(?:[^-]|-{1,4}[^-])*-{5,8}END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY-----|[^-]*)",
-    ),
-    shape(
-        "pgp-private-key",
-        &["PGP PRIVATE KEY BLOCK-----"],
-        r"-----BEGIN PGP PRIVATE KEY BLOCK-----[^-]*(?:-----END PGP PRIVATE KEY BLOCK-----)?",
-    ),
-    shape("putty-private-key", &["PuTTY-User-Key-File-"], r"PuTTY-User-Key-File-[23]: [^\n]*\n(?:[^\n]+\n)*"),
-    // A JSON object begins with a brace and a quote, or a brace and white space.
-    by_hand("jwt", &["ey", "ew"], LETTERS),
-    Shape { hidden: false, ..by_hand("url-password", &["://"], "") },
-    Shape { hidden: false, ..by_hand("url-token", &["://"], "") },
-    Shape {
-        hidden: false,
-        ..any_case(
-            "url-query-secret",
-            &["token=", "key=", "auth=", "secret=", "password=", "signature="],
-            r#"(?i)[?&](?:access_token|api_?key|auth|client_secret|password|private_token|refresh_token|secret|signature|token|x-amz-signature|x-goog-signature)=(?P<s>[A-Za-z0-9%+/=._~-]{16,})"#,
-        )
-    },
-    any_case("azure-sas", &["sig="], r"(?i)\bsig=(?P<s>[A-Za-z0-9%+/]{40,}(?:=|%3d))"),
-    any_case("bearer-token", &["bearer"], r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/-]{20,}=*)"),
-    any_case("basic-auth", &["basic"], r"(?i)\bbasic\s+(?P<s>[A-Za-z0-9+/]{16,}={0,2})(?:$|[^A-Za-z0-9+/=])"),
-    any_case(
-        "authorization-token",
-        &["authorization"],
-        r#"(?i)\bauthorization["']?\s*[:=]\s*["']?(?:token|apikey|key)\s+(?P<s>[A-Za-z0-9._~+/=-]{16,})"#,
-    ),
-    shape(
-        "azure-ad-secret",
-        &["7Q~", "8Q~"],
-        r"(?:^|[^A-Za-z0-9_~.-])(?P<s>[A-Za-z0-9_~.-]{3}[78]Q~[A-Za-z0-9_~.-]{30,45})",
-    ),
-    shape(
-        "slack-webhook",
-        &["hooks.slack.com/"],
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<s>[A-Z0-9]{8,}/[A-Za-z0-9/]{20,})",
-    ),
-    shape(
-        "discord-webhook",
-        &["/webhooks/"],
-        r"discord(?:app)?\.com/api/(?:v\d+/)?webhooks/(?P<s>\d{17,20}/[A-Za-z0-9_-]{60,})",
-    ),
-    shape(
-        "teams-webhook",
-        &["webhook.office.com/"],
-        r"\.webhook\.office\.com/webhookb2/(?P<s>[A-Za-z0-9@/-]{60,})",
-    ),
-    shape(
-        "zapier-webhook",
-        &["hooks.zapier.com/"],
-        r"hooks\.zapier\.com/hooks/catch/(?P<s>\d{4,}/[a-z0-9]{6,})",
-    ),
-    shape("telegram-token", &[":AA"], r"\b(?P<s>\d{8,10}:AA[A-Za-z0-9_-]{33})\b"),
-    // The head of the token is base64 of a number in decimal digits.
-    by_hand("discord-token", &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"], "AEIMQUYcgk"),
-    shape("terraform-token", &[".atlasv1."], r"\b(?P<s>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,})"),
-    Shape { then: "123456789", ..shape("mailchimp-token", &["-us"], r"\b(?P<s>[0-9a-f]{32}-us\d{1,2})\b") },
-    any_case("netrc-password", &["machine"], r"(?i)\bmachine\s+\S+\s+login\s+\S+\s+password\s+(?P<s>\S+)"),
-    shape(
-        "google-service-account",
-        &["\"private_key_id\""],
-        r#""private_key_id"\s*:\s*"(?P<s>[0-9a-f]{40})""#,
-    ),
-    any_case(
-        "cookie-session",
-        &["cookie:"],
-        r"(?i)\b(?:set-)?cookie:[^\n]*?\b(?:session|sessionid|sid|connect\.sid|phpsessid|jsessionid|auth)=(?P<s>[A-Za-z0-9%._-]{16,})",
-    ),
-    any_case("gitea-token", &["gitea"], r"(?i)\bgitea[a-z0-9_-]*\s*[:=]\s*(?P<s>[0-9a-f]{40})\b"),
-];
-
 /// Bytes before a literal that its shape may begin with.
-pub(super) const BEFORE: usize = 64;
+pub(super) const BEFORE: usize = 96;
 /// Bytes after a literal that its shape may take, and those up to the next white space.
 pub(super) const AFTER: usize = 1024;
 /// Of a longer run without white space, the rest is not looked at.
@@ -201,7 +87,7 @@ impl Reader {
                 continue;
             };
             // Keys are spread over lines.
-            if kind.ends_with("private-key") {
+            if kind.ends_with("private-key") || kind == "ansible-vault" {
                 let from = windows.first().map_or(0, |w| w.0);
                 *windows = vec![(from, bytes.len())];
             }
@@ -243,6 +129,8 @@ impl Reader {
                 let (from, to) = self.authority.1?;
                 let user = bytes.get(from..to)?;
                 let span = match (kind, memchr::memchr(b':', user)) {
+                    // A service's default, as `postgres:postgres`.
+                    ("url-password", Some(colon)) if same(user, colon) => return None,
                     ("url-password", Some(colon)) => (from + colon + 1, to),
                     ("url-token", None) if to - from >= 20 && http(bytes, start) => (from, to),
                     _ => return None,
@@ -268,8 +156,11 @@ fn word(b: Option<&u8>) -> bool {
     b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
+/// A letter, a digit or `_` stands before `at` that is not the end of an escape such as `\n`.
 fn word_before(bytes: &[u8], at: usize) -> bool {
-    at.checked_sub(1).is_some_and(|at| word(bytes.get(at)))
+    let back = |n: usize| at.checked_sub(n).and_then(|at| bytes.get(at));
+    let escaped = back(2) == Some(&b'\\') && matches!(back(1), Some(b'n' | b'r' | b't'));
+    word(back(1)) && !escaped
 }
 
 /// Three runs with dots between; and up to where no other can begin that this one was none.
@@ -332,6 +223,12 @@ fn user_part(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
     (bytes.get(at) == Some(&b'@') && host).then_some((from, at))
 }
 
+/// Is the word before the colon the word behind it?
+fn same(user: &[u8], colon: usize) -> bool {
+    let (name, password) = (user.get(..colon), user.get(colon + 1..));
+    name == password && name.is_some_and(|name| name.iter().all(u8::is_ascii_alphabetic))
+}
+
 /// A scheme of two letters or more ends at `colon`.
 fn scheme(bytes: &[u8], colon: usize) -> bool {
     let head = bytes.get(colon.saturating_sub(33)..colon).unwrap_or_default();
@@ -371,6 +268,16 @@ fn plausible(bytes: &[u8], kind: &str, start: usize, end: usize) -> bool {
             start.checked_sub(1).is_some_and(|at| next(at).is_ascii_digit())
                 && run(bytes, end, 33, url_safe) == 33
         }
+        "azure-key" => start.checked_sub(33).is_some_and(|at| run(bytes, at, 33, base64) == 33),
+        "azure-signed-key" => {
+            start.checked_sub(52).is_some_and(|at| run(bytes, at, 52, |b| b.is_ascii_alphanumeric()) == 52)
+        }
+        "newrelic-license-key" => start.checked_sub(36).is_some_and(|at| run(bytes, at, 36, hex) == 36),
+        // An option follows the name of a command; a value follows the name of an option.
+        "command-password" => {
+            let line = bytes.get(end..bytes.len().min(end + 256)).unwrap_or_default();
+            next(start) == b'-' || memchr::memmem::find(line, b"-").is_some()
+        }
         "mailchimp-token" => start.checked_sub(32).is_some_and(|at| run(bytes, at, 32, hex) == 32),
         "netrc-password" => {
             let window = bytes.get(end..bytes.len().min(end + AFTER)).unwrap_or_default();
@@ -380,6 +287,7 @@ fn plausible(bytes: &[u8], kind: &str, start: usize, end: usize) -> bool {
             let login = gap + name + space;
             gap > 0
                 && (login >= window.len()
+                    || window.get(gap..gap + name).is_some_and(|n| n.contains(&b'\\'))
                     || window.get(login..login + 5).is_some_and(|l| l.eq_ignore_ascii_case(b"login")))
         }
         "authorization-token" => {
@@ -451,11 +359,17 @@ fn accept(kind: &str, secret: &str) -> bool {
             .split("-----")
             .nth(2)
             .is_some_and(|body| body.bytes().filter(u8::is_ascii_alphanumeric).count() >= 16),
-        "url-password" => {
+        "url-password" | "jdbc-password" => {
             !matches!(secret, "password" | "pass" | "pwd" | "PASSWORD" | "PASS")
                 && !secret.starts_with(['$', '{', '<', '*', '%'])
         }
-        "url-token" | "bearer-token" | "url-query-secret" => digits && !secret.contains("..."),
+        "url-token" | "bearer-token" | "url-query-secret" | "authorization-token" => {
+            digits && !secret.contains("...")
+        }
+        "command-password" | "securestring-password" | "pgpass-password" => named::password(secret),
+        "command-token" => named::secret(secret),
+        // Lengths of private keys of the curves and of RSA.
+        "jwk-private-key" => digits && matches!(secret.len(), 43 | 64 | 76 | 86..=88 | 171 | 342 | 512 | 683),
         "basic-auth" => {
             secret.bytes().any(|b| b.is_ascii_uppercase())
                 && secret.bytes().any(|b| b.is_ascii_lowercase())

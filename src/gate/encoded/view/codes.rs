@@ -30,12 +30,12 @@ pub(super) fn chains(bytes: &[u8]) -> Vec<(usize, usize)> {
             }
             (words, at) = (words + 1, at + len);
             end = at;
-            let rest = bytes.get(at..).unwrap_or_default().iter();
-            let gap = rest.take(GAP + 1).take_while(|b| !b.is_ascii_alphanumeric()).count();
+            let gap = between(bytes, at);
             if gap > GAP || gap == 0 {
                 break;
             }
             at += gap;
+            at += called(bytes, at);
         }
         if words >= MIN_LIST {
             out.push((start, end));
@@ -43,6 +43,25 @@ pub(super) fn chains(bytes: &[u8]) -> Vec<(usize, usize)> {
         settled = at.max(digit + 1);
     }
     out
+}
+
+/// Bytes at `from` that are of no word, up to one more than [`GAP`].
+fn between(bytes: &[u8], from: usize) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    rest.iter().take(GAP + 1).take_while(|b| !b.is_ascii_alphanumeric()).count()
+}
+
+/// The name of a function that makes a character of its code.
+fn makes_character(word: &[u8]) -> bool {
+    [b"chr".as_slice(), b"char", b"chrw"].iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+/// How long `chr(` is, where it stands before the next code.
+fn called(bytes: &[u8], from: usize) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    let word = rest.iter().take(5).take_while(|b| b.is_ascii_alphanumeric()).count();
+    let gap = between(bytes, from + word);
+    if rest.get(..word).is_some_and(makes_character) && (1..=GAP).contains(&gap) { word + gap } else { 0 }
 }
 
 /// Could the word be a code of an ASCII character? Each has a digit; a long one has zeros or a prefix at one end.
@@ -102,7 +121,8 @@ fn list(view: &mut View, chain: &[u8], base: usize, read: fn(&[u8]) -> Option<u8
             at += 1;
             continue;
         }
-        match rest.get(..len).and_then(read).filter(u8::is_ascii) {
+        let word = rest.get(..len).unwrap_or_default();
+        match read(word).filter(u8::is_ascii) {
             Some(byte) => {
                 if list.is_empty() {
                     from = at;
@@ -110,6 +130,7 @@ fn list(view: &mut View, chain: &[u8], base: usize, read: fn(&[u8]) -> Option<u8
                 list.push(byte);
                 to = at + len;
             }
+            None if makes_character(word) => {}
             None => flush(&mut list, from, to),
         }
         at += len;

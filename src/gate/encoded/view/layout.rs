@@ -64,7 +64,7 @@ pub(super) fn glued(text: &str, views: &mut Vec<View>) {
         let between = bytes.get(quote + 1..).unwrap_or_default();
         let glue =
             |b: &u8| b.is_ascii_whitespace() || matches!(b, b'+' | b'.' | b'\\' | b',' | b'&' | b'~' | b'|');
-        let len = between.iter().take(24).take_while(|b| glue(b)).count();
+        let len = concat(between).unwrap_or_else(|| between.iter().take(24).take_while(|b| glue(b)).count());
         if between.get(len).is_some_and(|b| matches!(b, b'"' | b'\'' | b'`')) {
             view.copied(text, copied, quote);
             copied = quote + len + 2;
@@ -73,6 +73,75 @@ pub(super) fn glued(text: &str, views: &mut Vec<View>) {
     if copied > 0 {
         view.copied(text, copied, text.len());
         views.push(view);
+    }
+}
+
+/// How long `.concat(` is, with the white space around it.
+fn concat(bytes: &[u8]) -> Option<usize> {
+    const CALL: &[u8] = b".concat(";
+    let spaces = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        rest.iter().take(8).take_while(|b| b.is_ascii_whitespace() || **b == b')').count()
+    };
+    let end = spaces(0) + CALL.len();
+    let stands = bytes.get(..end).is_some_and(|head| head.ends_with(CALL));
+    stands.then(|| end + spaces(end))
+}
+
+/// Tokens with something inside that a reader does not see as a part of the text: tags, colours of a terminal, the mark of
+/// a line that goes on, blanks of other widths.
+pub(super) fn broken(text: &str, views: &mut Vec<View>) {
+    let bytes = text.as_bytes();
+    let mut view = View { exact: true, reach: Reach::Word, ..View::new("broken") };
+    let token = |at: usize| {
+        let of_token = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'=');
+        bytes.get(at).is_some_and(of_token)
+    };
+    let starts = Class::of(bytes, |b| {
+        (b == b'<') | (b == 0x1b) | (b == b'\\') | (b == 0xC2) | (b == 0xE2) | (b == 0xE3)
+    });
+    let (mut copied, mut looked) = (0, 0);
+    for found in starts.iter() {
+        if found < looked || !found.checked_sub(1).is_some_and(token) {
+            continue;
+        }
+        let mut end = found;
+        while let Some(len) = unseen(bytes.get(end..).unwrap_or_default()) {
+            end += len;
+        }
+        looked = end;
+        if end > found && token(end) {
+            view.copied(text, copied, found);
+            copied = end;
+        }
+    }
+    if copied > 0 {
+        view.copied(text, copied, text.len());
+        views.push(view);
+    }
+}
+
+/// How long the tag, the terminal sequence, the line end or the blank is that `rest` begins with.
+fn unseen(rest: &[u8]) -> Option<usize> {
+    /// Longest tag and longest sequence, in bytes.
+    const TAG: usize = 64;
+    const SEQUENCE: usize = 16;
+    match rest {
+        [b'<', b'a'..=b'z' | b'A'..=b'Z' | b'/' | b'!', ..] => {
+            let inside = rest.iter().skip(1).take(TAG).position(|b| matches!(b, b'<' | b'>'))?;
+            (rest.get(inside + 1) == Some(&b'>')).then_some(inside + 2)
+        }
+        [0x1b, b'[', rest @ ..] => {
+            let parameters = |b: &&u8| matches!(**b, b'0'..=b'9' | b';' | b':');
+            let len = rest.iter().take(SEQUENCE).take_while(parameters).count();
+            rest.get(len).filter(|b| b.is_ascii_alphabetic()).map(|_| len + 3)
+        }
+        [b'\\', b'\n', ..] => Some(2),
+        [b'\\', b'\r', b'\n', ..] => Some(3),
+        // No-break space and middle dot; spaces of fixed widths; the ideographic space.
+        [0xC2, 0xA0 | 0xB7, ..] => Some(2),
+        [0xE2, 0x80, 0x80..=0x8A | 0xAF, ..] | [0xE3, 0x80, 0x80, ..] => Some(3),
+        _ => None,
     }
 }
 

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | base64, base32, hexadecimal in one run, compressed data in them | [`runs`] |
 //! | lists of character codes | [`codes`] |
+//! | dumps | [`dumps`] |
 //! | URL and string escapes, character references, quoted-printable | [`escapes`] |
-//! | separated characters, glued literals, look-alikes | [`layout`] |
+//! | separated characters, glued literals, look-alikes, tokens with tags, colours or line ends in them | [`layout`] |
 //! | the text backwards, where it could decode to something | [`mirror`] |
 //!
 //! Ordinary text has little that a decoder could read: each finds the places where its encoding could stand by a look at
@@ -13,6 +14,7 @@
 //! Views of decoded bytes are decoded again, [`DEPTH`] levels in all.
 
 mod codes;
+mod dumps;
 mod escapes;
 mod layout;
 mod mirror;
@@ -132,11 +134,13 @@ pub(super) fn views(text: &str, top: bool) -> Vec<View> {
     runs::base32(bytes, &long, &mut views);
     runs::hex(bytes, &long, &mut views);
     codes::lists(text, &chains, &mut views);
+    dumps::dumps(text, &mut views);
     escapes::escapes(text, &escapes, &mut views);
     escapes::quoted_printable(text, &mut views);
     layout::spaced(text, &mut views);
     if top {
         layout::glued(text, &mut views);
+        layout::broken(text, &mut views);
         layout::folded(text, &mut views);
         mirror::reversed(text, &gathered, &chains, &escapes, &mut views);
     }

@@ -163,7 +163,10 @@ pub(super) fn gathered<'a>(
 /// Where the run that ends at `end` goes on, when what lies between only wraps it.
 fn wrapped(bytes: &[u8], end: usize, keep: impl Fn(u8) -> bool) -> Option<usize> {
     let glue = |b: u8| {
-        b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'+' | b'\\' | b',' | b'>' | b'.' | b'|')
+        b.is_ascii_whitespace()
+            || matches!(b, b'"' | b'\'' | b'+' | b'\\' | b',' | b'>' | b'.' | b'|')
+            // Of comments and lists.
+            || matches!(b, b'#' | b'/' | b'*' | b'-')
     };
     let mut at = end;
     while at - end <= GAP {
