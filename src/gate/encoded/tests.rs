@@ -104,7 +104,6 @@ fn forms(token: &str) -> Vec<(&'static str, String)> {
         ("split", format!("{} {}\n  {}", &token[..12], &token[12..18], &token[18..])),
         ("separated", format!("'{}'.concat('{}')", &token[..12], &token[12..])),
         ("broken", format!("{}<b></b>{}", &token[..12], &token[12..])),
-        ("broken", format!("{}<!-- x -->{}", &token[..12], &token[12..])),
         ("broken", format!("{}\x1b[0;1m{}", &token[..12], &token[12..])),
         ("broken", format!("{}\\\n{}", &token[..12], &token[12..])),
         ("broken", format!("{}\u{a0}{}", &token[..12], &token[12..])),
@@ -268,5 +267,20 @@ fn what_could_decode_is_told_from_what_could_not_at_every_alignment() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn what_a_reader_does_not_see_inside_a_token_is_passed_over_in_any_number() {
+    let token = token();
+    let (head, tail) = token.split_at(12);
+    for between in ["<!-- x -->", "<i></i><wbr>", "\x1b[0m\x1b[1;31m", "\\\r\n", "\u{2009}", "\u{3000}<b>"] {
+        let hits = find(&format!("see {head}{between}{tail} ;"));
+        assert!(hits.iter().any(|h| h.kind == "github-token" && h.start == 4), "{between:?} {hits:?}");
+    }
+    let long = format!("<{}>", "x".repeat(64));
+    for between in [long.as_str(), "<", "\x1b[", "\\"] {
+        let hits = find(&format!("see {head}{between}{tail} ;"));
+        assert!(!hits.iter().any(|h| h.encoding == "broken"), "{between:?} {hits:?}");
     }
 }
