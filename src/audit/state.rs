@@ -165,6 +165,7 @@ pub fn inherit(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
     for label in labels(dir, from)? {
         raise(dir, to, &label)?;
     }
+    super::arrived::add(dir, to, &super::arrived::paths(dir, from)?)?;
     let (denials, findings) = counts(dir, from)?;
     if counts(dir, to)? == (0, 0) {
         for what in std::iter::repeat_n('d', denials).chain(std::iter::repeat_n('f', findings)) {
@@ -185,7 +186,8 @@ pub fn inherit(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
 /// Takes a session's labels and counts away: a person's decision, never the hook's. Whether there were any.
 pub fn clear(dir: &Path, session: &str) -> Result<bool, Error> {
     let mut any = false;
-    for path in [dir.join("sessions").join(session), dir.join("counts").join(session)] {
+    for place in ["sessions", "counts", "arrived"] {
+        let path = dir.join(place).join(session);
         match fs::remove_file(&path) {
             Ok(()) => any = true,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
@@ -197,7 +199,7 @@ pub fn clear(dir: &Path, session: &str) -> Result<bool, Error> {
 
 /// Sessions that have labels or counts.
 pub fn sessions(dir: &Path) -> Vec<String> {
-    let mut out: Vec<String> = ["sessions", "counts"]
+    let mut out: Vec<String> = ["sessions", "counts", "arrived"]
         .into_iter()
         .filter_map(|place| fs::read_dir(dir.join(place)).ok())
         .flat_map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()))

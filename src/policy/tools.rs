@@ -25,6 +25,10 @@ const FILES: &[&str] = &[
     "Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "NotebookRead", "LS", "Glob", "Grep", "LSP", "EnterWorktree", "ExitWorktree",
 ];
 
+/// Those of them whose results hold what a file holds, or names that came with it.
+#[rustfmt::skip]
+const READERS: &[&str] = &["Read", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS", "Glob", "Grep", "LSP"];
+
 /// Tools whose calls are judged by what they start.
 const COMMANDS: &[&str] = &["Bash", "Monitor", "PowerShell", "Agent", "Task", "Workflow"];
 
@@ -40,9 +44,38 @@ pub fn look(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> shel
             // A tool that nobody knows may do anything.
             let outside = !INNER.contains(&tool) && !FILES.contains(&tool) && !COMMANDS.contains(&tool);
             let decision = judge(tool, input, scope, world);
-            shell::Seen { decision, reaches: outside, prints_outside: outside, account: None }
+            let reads_arrived = READERS.contains(&tool) && names_arrived(tool, input, scope, world);
+            let prints_outside = outside || reads_arrived;
+            shell::Seen {
+                decision,
+                reaches: outside,
+                prints_outside,
+                reads_arrived,
+                ..shell::Seen::default()
+            }
         }
     }
+}
+
+/// Whether a tool on files is pointed at something that the session brought in; one that searches, at what is above it.
+fn names_arrived(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> bool {
+    if scope.arrived.is_empty() {
+        return false;
+    }
+    let searches = matches!(tool, "Grep" | "Glob" | "LSP");
+    let named: Vec<&str> = ["file_path", "notebook_path", "path", "filePath", "pattern"]
+        .iter()
+        .filter(|key| **key != "pattern" || tool == "Glob")
+        .filter_map(|key| input.get(*key).and_then(Value::as_str))
+        .filter(|path| !path.is_empty() && !path.contains('\0'))
+        .collect();
+    let mut places: Vec<std::path::PathBuf> =
+        named.iter().flat_map(|path| paths::meanings(path, &scope.cwd, scope, world)).collect();
+    let rooted = input.get("path").and_then(Value::as_str).is_some_and(|p| !p.is_empty());
+    if searches && !rooted {
+        places.push(scope.cwd.clone());
+    }
+    places.iter().any(|p| scope.arrived.iter().any(|a| p.starts_with(a) || searches && a.starts_with(p)))
 }
 
 /// A command with what its call sets up for it: `env` and `cwd`.
@@ -84,6 +117,8 @@ fn started(tool: &str, line: &str, input: &Value, scope: &Scope, world: &dyn Wor
         seen.reaches |= there.reaches;
         seen.prints_outside |= there.prints_outside;
         seen.account = seen.account.or(there.account);
+        seen.reads_arrived |= there.reads_arrived;
+        seen.brought.extend(there.brought);
     }
     seen
 }

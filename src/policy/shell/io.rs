@@ -26,6 +26,7 @@ impl Machine<'_> {
             ast::ProcessSubstitutionKind::Write => Val::unknown(Taint::FILE),
         };
         let out = self.subshell(|m| m.list(&sub.list, &input));
+        self.told |= out.taint.any(Taint::NET);
         let path = format!("/dev/fd/{}", self.next_fd);
         self.next_fd += 1;
         let taint = out.taint;
@@ -160,6 +161,7 @@ impl Machine<'_> {
         let (host, port) = rest.split_once('/').unwrap_or((rest, ""));
         let own = matches!(host, "localhost" | "127.0.0.1" | "::1");
         self.reaches |= !own;
+        self.told |= !own;
         if data.taint.any(Taint::LOCAL) && !own {
             self.deny(
                 "exfil.socket",
@@ -232,6 +234,10 @@ impl Machine<'_> {
             if self.is_secret(&path).is_some() {
                 self.deny_secret(&path);
                 content.taint = content.taint.with(Taint::SECRET);
+            }
+            if self.has_arrived(&path) {
+                content.taint = content.taint.with(Taint::ARRIVED);
+                self.met_arrived = true;
             }
             if path == Path::new("/dev/null")
                 || path == Path::new("/dev/stdin")

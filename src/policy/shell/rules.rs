@@ -104,6 +104,8 @@ impl Machine<'_> {
                     ],
                     false,
                 );
+                // What it prints of an answer is no program, and from outside all the same.
+                self.told |= stdin.taint.any(Taint::NET);
                 // The first operand is the program.
                 let program = usize::from(!o.has(&["-f", "--from-file"]));
                 for a in o.operands.iter().skip(program).chain(&o.values(&["-f", "--from-file"])) {

@@ -56,7 +56,12 @@ impl Machine<'_> {
             return Val::unknown(Taint::NONE);
         }
         self.depth += 1;
-        let out = self.dispatch(name, &argv[1..], stdin);
+        let around = std::mem::take(&mut self.given);
+        let mut out = self.dispatch(name, &argv[1..], stdin);
+        if self.given {
+            out.taint = out.taint.with(Taint::ARRIVED);
+        }
+        self.given |= around;
         self.depth -= 1;
         out
     }
@@ -101,6 +106,7 @@ impl Machine<'_> {
         let custom = self.scope.custom.command(&base, &refs);
         self.find(custom);
         self.notes_reach(&base, args);
+        self.notes_arrived(&base, args);
         self.guard_carried(&base, args);
         self.persists(&base, args);
         if super::rules::shows_environment(&base, args, stdin) {
