@@ -58,6 +58,8 @@ pub(super) struct Machine<'a> {
     pub told: bool,
     /// Whether it reads what was brought in from another machine.
     pub met_arrived: bool,
+    /// Whether a program that was run printed what another machine answered.
+    pub(super) answered: bool,
     /// Whether the command that is being run was given something that was brought in.
     pub(super) given: bool,
     /// What it brings in itself, apart from the files whose content is followed.
@@ -94,6 +96,7 @@ impl<'a> Machine<'a> {
             account: None,
             told: false,
             met_arrived: false,
+            answered: false,
             given: false,
             brought: Vec::new(),
             credentials: Vec::new(),

@@ -16,7 +16,7 @@
 //! | `git`, `git_config`, `git_names`, `git_push`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
 //! | `registries`, `issuers` | where packages come from; tokens that go to who issued them |
 //! | `arrive` | files from another machine that later calls read |
-//! | `reach` | which programs talk to another machine, and with whose account |
+//! | `reach`, `tells` | which programs talk to another machine and with whose account; which print what others wrote |
 //! | `code`, `language`, `literals` | programs in other languages on the command line |
 
 mod admin;
@@ -55,6 +55,7 @@ mod run;
 mod scripts;
 mod search;
 mod simple;
+mod tells;
 mod upload;
 mod value;
 mod word;

@@ -137,6 +137,7 @@ impl Machine<'_> {
         }
         if let Some(out) = self.network(base, args, stdin) {
             self.reaches |= !super::reach::talks_of_itself(args) && !super::reach::stays(base, args);
+            self.answered |= out.taint.any(Taint::NET);
             return out;
         }
         self.escapes(base, args, stdin);

@@ -188,7 +188,15 @@ impl Machine<'_> {
             | "xargs" | "parallel" | "find" | "fd" | "fdfind" | "ssh" | "docker" | "podman" | "nerdctl"
             | "kubectl" | "oc" | "npx" | "bunx" | "uvx" | "pipx" | "nix-shell" | "nix" | "make" | "gmake"
             | "trap" | "eval" | "source" | "." | "alias" | "gdb" | "lldb" | "npm" | "yarn" | "pnpm"
-            | "bun" | "just" | "docker-compose" | "expect" => self.carrier(&base, args, stdin),
+            | "bun" | "just" | "docker-compose" | "expect" => {
+                let before = std::mem::take(&mut self.answered);
+                let mut out = self.carrier(&base, args, stdin);
+                if self.answered {
+                    out.taint = out.taint.with(Taint::ARRIVED);
+                }
+                self.answered |= before;
+                out
+            }
             _ => self.plain(&base, name, args, stdin),
         }
     }
