@@ -19,6 +19,12 @@ const ANCESTORS_MAX: usize = 16;
 impl Session<'_> {
     /// What the labels say to a call that reaches out of the machine.
     pub(super) fn triangle(&self, account: Option<&str>) -> Decision {
+        if !self.event.names_session() {
+            return Decision::ask(
+                "rule_of_two.unknown",
+                "The call names no session, so what it has seen is not known.",
+            );
+        }
         let kept = self.state_dir().and_then(|dir| Log::open(&dir).map(|_| dir));
         let dir = match kept {
             Ok(dir) => dir,

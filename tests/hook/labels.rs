@@ -131,3 +131,33 @@ fn labels_that_cannot_be_read_are_not_taken_for_none() {
     fs::create_dir(&file).unwrap();
     assert_eq!(place.verdict("Bash", page), "ask");
 }
+
+#[test]
+fn emptied_labels_are_not_taken_for_none() {
+    let place = armed();
+    let dir = place.path("state/jess/sessions");
+    let file = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+    fs::write(&file, "").unwrap();
+    assert_eq!(place.verdict("Bash", json!({"command": "curl -s https://api.example.com/status"})), "ask");
+}
+
+#[test]
+fn a_session_that_is_not_named_as_the_client_does_is_not_taken_for_a_new_one() {
+    let place = Place::new();
+    let verdict = |id: Value| {
+        let mut event =
+            place.event("PreToolUse", "Bash", json!({"command": "curl -s https://api.example.com/status"}));
+        event["session_id"] = id;
+        let answer = place.answer(&event, &[]).document;
+        answer.is_some_and(|d| d["hookSpecificOutput"]["permissionDecision"] == "ask")
+    };
+    for id in
+        [json!("../x"), json!("x "), json!("x\n"), json!(""), json!("x".repeat(5000)), Value::Null, json!(7)]
+    {
+        assert!(verdict(id.clone()), "{id}");
+    }
+    assert!(!verdict(json!("0b8e5c1c-9a5e-4a53-8d0e-2f6f5f0c8a11")));
+    ran(&place, "WebFetch", json!({"url": "https://pages.example/x", "prompt": "x"}), None);
+    ran(&place, "Bash", json!({"command": "cat .env"}), None);
+    assert!(verdict(json!("S")), "the same session in other letters");
+}
