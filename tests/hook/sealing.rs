@@ -360,3 +360,18 @@ fn skills_and_descriptions_of_tools_are_sealed_once_the_session_has_met_the_outs
         sealed(&place, tool, input.clone(), response.clone(), &[]);
     }
 }
+
+#[test]
+fn a_page_that_is_all_tags_is_sealed_up_to_a_bound_and_ends_nothing() {
+    let place = Place::new();
+    let most = jess::hook::seal::TAGS_MAX;
+    let page = |tags: usize| json!({"result": format!("{MARK}{}", "<a>".repeat(tags)), "code": 200});
+    let input = json!({"url": "https://a.example", "prompt": "x"});
+    let out = sealed(&place, "WebFetch", input.clone(), page(3 * most), &[]).to_string();
+    assert!(
+        out.contains(&format!("cut after {} of", MARK.len() + 3 * most)),
+        "the rest is said to be missing"
+    );
+    let out = sealed(&place, "WebFetch", input, page(most), &[]).to_string();
+    assert!(!out.contains("cut after"), "at the bound nothing is cut");
+}

@@ -228,6 +228,9 @@ impl Machine<'_> {
             cwds.push(here);
         }
         cwds.truncate(3);
+        if cwds.iter().any(|p| p.components().count() > limits::CWD && self.world.kind(p) == Kind::Missing) {
+            self.bound("a directory too deep among those that are not there");
+        }
         self.state.cwds = cwds;
         Val::default()
     }
