@@ -21,6 +21,14 @@ impl Machine<'_> {
             {
                 Val::unknown(Taint::ENV)
             }
+            // The number of what is around the shell: the name stands for it, so that `kill` sees whose it is.
+            "ps" if args.iter().any(|a| {
+                let columns = ["ppid=", "pgid=", "sid=", "ppid", "pgid", "sid"];
+                columns.contains(&a.text.trim_start_matches("-o"))
+            }) =>
+            {
+                Val::known("$PPID")
+            }
             "ps" if args.iter().any(|a| shows_environments(&a.text)) => Val::unknown(Taint::ENV),
             ":" | "true" | "false" | "test" | "[" | "sleep" | "wait" | "exit" | "return" | "break"
             | "continue" | "shift" | "umask" | "jobs" | "fg" | "bg" | "disown" | "ulimit" | "hash"

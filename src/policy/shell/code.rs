@@ -231,11 +231,8 @@ impl Machine<'_> {
         {
             self.ask("destroy.data", "The program destroys data in a database. A person has to agree.");
         }
-        if inline
-            && has(&["os.kill", "process.kill", "Process.kill", "kill("])
-            && (code.contains("jess") || code.contains("claude") || code.contains("getppid"))
-        {
-            self.deny("guard.kill", "The program stops the guard or the client.");
+        if inline {
+            self.code_reaches_seats(code);
         }
     }
 

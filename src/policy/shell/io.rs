@@ -113,6 +113,7 @@ impl Machine<'_> {
         if !target.text.starts_with("/dev/tcp/") && !target.text.starts_with("/dev/udp/") {
             self.write_file(target, !io.appends);
         }
+        self.notes_terminal(target);
         io.targets.push(target.clone());
     }
 
@@ -244,6 +245,10 @@ impl Machine<'_> {
                 || path == Path::new("/dev/zero")
             {
                 content = Val::default();
+            }
+            // What is in it is the number of the guard's process; the name stands for it, so that `kill` sees whose it is.
+            if path.ends_with("jess/daemon.lock") {
+                content = Val::known("jess\n");
             }
         }
         // A path that is not known in full can still have a secret's form, or end in a secret's name.

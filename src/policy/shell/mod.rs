@@ -17,6 +17,7 @@
 //! | `registries`, `issuers` | where packages come from; tokens that go to who issued them |
 //! | `arrive` | files from another machine that later calls read |
 //! | `reach`, `tells` | which programs talk to another machine and with whose account; which print what others wrote |
+//! | `seats` | ways round the guard's and the client's names; other terminals and process trees |
 //! | `code`, `language`, `literals` | programs in other languages on the command line |
 
 mod admin;
@@ -54,6 +55,7 @@ mod rules;
 mod run;
 mod scripts;
 mod search;
+mod seats;
 mod simple;
 mod tells;
 mod upload;

@@ -108,6 +108,7 @@ impl Machine<'_> {
         self.notes_reach(&base, args);
         self.notes_arrived(&base, args);
         self.guard_carried(&base, args);
+        self.notes_seats(&base, args);
         self.persists(&base, args);
         if super::rules::shows_environment(&base, args, stdin) {
             return Val::unknown(Taint::ENV);
