@@ -1,6 +1,7 @@
 //! The client's own tools: what each one's input means.
 
 mod agents;
+mod carried;
 mod powershell;
 mod recipes;
 mod search;
@@ -37,7 +38,12 @@ pub fn look(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> shel
     match (tool, input.get("command").and_then(Value::as_str)) {
         ("Bash" | "Monitor" | "PowerShell", Some(line)) if !line.is_empty() && !line.contains('\0') => {
             let mut seen = started(tool, line, input, scope, world);
-            seen.decision = scope.custom.tool(tool, input).or(seen.decision).or(unsandboxed(input));
+            seen.decision = scope
+                .custom
+                .tool(tool, input)
+                .or(seen.decision)
+                .or(unsandboxed(input))
+                .or(carried::beside(line, input, scope, world));
             seen
         }
         _ => {
@@ -140,6 +146,7 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
             read(p, scope, world)
                 .or(write(p, scope, world))
                 .or(recipes::written(tool, p, input, scope, world))
+                .or(carried::written(p, input, scope, world))
         }),
         "Write" => required(tool, input, "file_path", |p| {
             write(p, scope, world)
@@ -148,6 +155,7 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
                     seen => seen,
                 })
                 .or(recipes::written(tool, p, input, scope, world))
+                .or(carried::written(p, input, scope, world))
         }),
         "NotebookEdit" => {
             required(tool, input, "notebook_path", |p| read(p, scope, world).or(write(p, scope, world)))
@@ -156,7 +164,9 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
         "LS" => required(tool, input, "path", |_| Decision::SILENT),
         "Glob" => search::glob(input, scope, world),
         "Grep" => search::grep(input, scope, world),
-        "WebFetch" => required(tool, input, "url", |u| web::fetch(u, web::Fetcher::Tool, &scope.custom)),
+        "WebFetch" => required(tool, input, "url", |u| {
+            web::fetch(u, web::Fetcher::Tool, &scope.custom).or(carried::secrets(u, scope, world))
+        }),
         "WebSearch" => required(tool, input, "query", |q| {
             if mcp::holds_secret(q) {
                 Decision::deny("web.secret", "The search holds something shaped like a credential.")
