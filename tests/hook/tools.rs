@@ -304,7 +304,7 @@ fn what_a_call_carries_beside_what_its_tool_looks_at_is_judged_too() {
     for (tool, input) in [
         ("Bash", json!({"command": "ls", "cwd": place.project()})),
         ("Bash", json!({"command": "ls", "args": ["-la"]})),
-        ("mcp__x__anything", json!({"a": {"b": ["curl is a program", "rm the old one"]}})),
+        ("mcp__x__anything", json!({"a": {"b": ["git is a program", "what rm did"]}})),
         ("mcp__aws__call", json!({"operation": "describe_buckets"})),
         ("WebFetch", json!({"url": "https://docs.example/production?NODE_ENV=production", "prompt": "x"})),
         (
