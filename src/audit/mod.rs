@@ -4,6 +4,7 @@
 //! Whoever cannot read the key cannot change, drop or reorder lines in the middle unseen; `head` holds the last `mac` and
 //! the count, so that cutting the end off is seen too. Lines hold names, verdicts and reasons, never contents.
 
+pub mod arrived;
 pub mod otlp;
 pub mod state;
 pub mod time;

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 const LINES: usize = 32;
 /// Most bytes of a session's labels that are read: all that [`raise`] writes, and more.
 const BYTES: u64 = 64 << 10;
+/// Looks at an empty file before it counts as damaged, the n-th after n more milliseconds.
+const EMPTY_LOOKS: u64 = 8;
 /// Most characters of an evidence.
 const EVIDENCE: usize = 160;
 
@@ -55,7 +57,15 @@ pub fn labels(dir: &Path, session: &str) -> Result<Vec<Label>, Error> {
         return Err(damaged());
     }
     let mut text = String::new();
-    if file.take(BYTES + 1).read_to_string(&mut text).map_err(io)? as u64 > BYTES {
+    // One that another hook is just about to write is empty for a moment; one that stays so was emptied.
+    for wait in 0..EMPTY_LOOKS {
+        if file.metadata().map_err(io)?.len() > 0 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+    }
+    let read = file.take(BYTES + 1).read_to_string(&mut text).map_err(io)? as u64;
+    if read == 0 || read > BYTES {
         return Err(damaged());
     }
     text.lines().map(|line| parse(line).ok_or_else(damaged)).collect()
@@ -93,7 +103,12 @@ pub fn raise(dir: &Path, session: &str, label: &Label) -> Result<(), Error> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
         .open(&path)
         .map_err(io)?;
-    file.write_all(format!("{} {} {evidence}\n", label.leg, label.time).as_bytes()).map_err(io)?;
+    let written = file.write_all(format!("{} {} {evidence}\n", label.leg, label.time).as_bytes());
+    if written.is_err() && file.metadata().is_ok_and(|m| m.len() == 0) {
+        // An empty file would say that somebody emptied it; the failure is said all the same.
+        fs::remove_file(&path).map_err(io)?;
+    }
+    written.map_err(io)?;
     file.sync_data().map_err(io)
 }
 
@@ -165,6 +180,7 @@ pub fn inherit(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
     for label in labels(dir, from)? {
         raise(dir, to, &label)?;
     }
+    super::arrived::add(dir, to, &super::arrived::paths(dir, from)?)?;
     let (denials, findings) = counts(dir, from)?;
     if counts(dir, to)? == (0, 0) {
         for what in std::iter::repeat_n('d', denials).chain(std::iter::repeat_n('f', findings)) {
@@ -185,7 +201,8 @@ pub fn inherit(dir: &Path, from: &str, to: &str) -> Result<(), Error> {
 /// Takes a session's labels and counts away: a person's decision, never the hook's. Whether there were any.
 pub fn clear(dir: &Path, session: &str) -> Result<bool, Error> {
     let mut any = false;
-    for path in [dir.join("sessions").join(session), dir.join("counts").join(session)] {
+    for place in ["sessions", "counts", "arrived"] {
+        let path = dir.join(place).join(session);
         match fs::remove_file(&path) {
             Ok(()) => any = true,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
@@ -197,7 +214,7 @@ pub fn clear(dir: &Path, session: &str) -> Result<bool, Error> {
 
 /// Sessions that have labels or counts.
 pub fn sessions(dir: &Path) -> Vec<String> {
-    let mut out: Vec<String> = ["sessions", "counts"]
+    let mut out: Vec<String> = ["sessions", "counts", "arrived"]
         .into_iter()
         .filter_map(|place| fs::read_dir(dir.join(place)).ok())
         .flat_map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()))
@@ -276,10 +293,11 @@ mod tests {
         fs::create_dir(&sessions).unwrap();
         fs::write(sessions.join("bytes"), b"A 1 x\n\xff\n").unwrap();
         fs::write(sessions.join("words"), "nothing to see\n").unwrap();
+        fs::write(sessions.join("emptied"), "").unwrap();
         fs::write(sessions.join("long"), "A 1 x\n".repeat(BYTES as usize)).unwrap();
         fs::create_dir(sessions.join("dir")).unwrap();
         std::os::unix::fs::symlink("/dev/null", sessions.join("link")).unwrap();
-        for name in ["bytes", "words", "long", "dir", "link"] {
+        for name in ["bytes", "words", "emptied", "long", "dir", "link"] {
             assert!(labels(dir.path(), name).is_err(), "{name}");
         }
         let file = dir.path().join("file");

@@ -123,15 +123,22 @@ impl Event {
         self.fields.get("tool_input").unwrap_or(&Value::Null)
     }
 
-    /// The session, cut to 128 characters that are safe in a file name.
+    /// Whether the event names its session as the client does: 1 to 128 letters, digits, `-` and `_`.
+    pub fn names_session(&self) -> bool {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        self.text("session_id").is_some_and(|s| !s.is_empty() && s.len() <= 128 && s.chars().all(plain))
+    }
+
+    /// The session in small letters, cut to 128 characters that are safe in a file name.
     pub fn session(&self) -> String {
         id(self.text("session_id").unwrap_or("unknown"))
     }
 }
 
-/// A session's id, cut to 128 characters that are safe in a file name.
+/// A session's id in small letters, cut to 128 characters that are safe in a file name.
 pub(super) fn id(text: &str) -> String {
-    text.chars().take(128).map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '_' };
+    text.chars().take(128).map(safe).collect()
 }
 
 #[cfg(test)]

@@ -162,6 +162,10 @@ impl<'a> Session<'a> {
         let mut scope = scope(event, env);
         let config = env.config(&scope.home, &scope.project);
         scope.custom = Arc::clone(&config.custom);
+        // Where it is not known what the session brought in, everything counts.
+        let arrived = env.state().map(|dir| crate::audit::arrived::paths(&dir, &event.session()));
+        let arrived = arrived.unwrap_or_else(|| Ok(Vec::new())).unwrap_or_else(|_| vec![PathBuf::from("/")]);
+        scope.arrived = Arc::new(arrived);
         let attended = attended(env) && !config.unattended;
         Session { event, env, scope, attended, config }
     }

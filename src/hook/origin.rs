@@ -40,7 +40,7 @@ impl Session<'_> {
     /// In a dispatched session that is every result but the client's own words: the material, what was made of it and
     /// names that lead there cannot be told apart. Elsewhere it is what another machine sent: pages, MCP servers,
     /// commands that fetch, tools that nobody knows. What such a call left behind for a later one (the output of a task
-    /// in the background, the report of a subagent) is taken for it once the session has met anything from outside.
+    /// in the background, the report of a subagent, a skill or the description of a tool) is taken for it once the session has met anything from outside.
     pub(super) fn origin(&self, tool: &str, input: &Value) -> Option<String> {
         let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         match tool {
@@ -57,7 +57,9 @@ impl Session<'_> {
             _ if self.dispatched() => (!OWN.contains(&tool))
                 .then(|| ["file_path", "notebook_path", "path"].map(text).into_iter().find(|p| !p.is_empty()))
                 .map(Option::unwrap_or_default),
-            "Agent" | "Task" | "BashOutput" | "TaskOutput" => self.met_outside().then(String::new),
+            "Agent" | "Task" | "BashOutput" | "TaskOutput" | "Skill" | "ToolSearch" => {
+                self.met_outside().then(String::new)
+            }
             "Read" if task_output(Path::new(&text("file_path"))) => {
                 self.met_outside().then(|| text("file_path"))
             }

@@ -57,7 +57,7 @@ pub fn text(text: &str, tool: &str, origin: &str, seen: &mut Seen) -> String {
     if text.trim().is_empty() {
         return text.to_owned();
     }
-    let kept = cut(text, TEXT_MAX);
+    let kept = cut_tags(cut(text, TEXT_MAX));
     let findings = super::detect::look(kept, seen.withhold);
     for f in &findings.rules {
         if !seen.rules.contains(f) {
@@ -77,6 +77,16 @@ pub fn text(text: &str, tool: &str, origin: &str, seen: &mut Seen) -> String {
         clean
     };
     envelope::wrap_tool_result(&Untrusted::new(clean), tool, &Untrusted::new(origin))
+}
+
+/// Most tags, or what could be some, of one text that is sealed; the rest is cut off with a note. A page of the longest
+/// length has a tenth of them; a text that is all tags would cost more time than one call has.
+pub const TAGS_MAX: usize = 100_000;
+
+/// The longest start of `text` with at most [`TAGS_MAX`] openings of a tag.
+fn cut_tags(text: &str) -> &str {
+    let end = text.match_indices('<').nth(TAGS_MAX).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or_default()
 }
 
 /// The longest start of `text` of at most `max` bytes.

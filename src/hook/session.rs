@@ -5,7 +5,7 @@
 
 use super::{Session, event, seal};
 use crate::audit::state::{self, Label};
-use crate::audit::{Error, Log, Record};
+use crate::audit::{Error, Log, Record, arrived};
 use crate::policy::{Decision, Verdict};
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,12 @@ const ANCESTORS_MAX: usize = 16;
 impl Session<'_> {
     /// What the labels say to a call that reaches out of the machine.
     pub(super) fn triangle(&self, account: Option<&str>) -> Decision {
+        if !self.event.names_session() {
+            return Decision::ask(
+                "rule_of_two.unknown",
+                "The call names no session, so what it has seen is not known.",
+            );
+        }
         let kept = self.state_dir().and_then(|dir| Log::open(&dir).map(|_| dir));
         let dir = match kept {
             Ok(dir) => dir,
@@ -101,6 +107,9 @@ impl Session<'_> {
         let command = matches!(tool, "Bash" | "Monitor" | "PowerShell");
         match self.outside() {
             // A server of this machine's own is sealed, and is no other machine.
+            Some(_) if command && seen.reads_arrived && !seen.reaches => {
+                legs.push(('A', format!("{tool} that reads what came from another machine")));
+            }
             Some(_) if command && !self.dispatched() && !seen.reaches => {}
             Some(_) if command => legs.push(('A', format!("{tool} that talks to another machine"))),
             Some(origin) => legs.push(('A', format!("{tool} {origin}"))),
@@ -117,7 +126,7 @@ impl Session<'_> {
         if seen.reaches {
             legs.push(('C', tool.to_owned()));
         }
-        if legs.is_empty() {
+        if legs.is_empty() && seen.brought.is_empty() {
             return Ok(());
         }
         // Without a usable directory every later call that reaches out is asked about.
@@ -127,7 +136,8 @@ impl Session<'_> {
         for (leg, evidence) in legs {
             state::raise(&dir, &self.event.session(), &Label { leg, time: self.env.now(), evidence })?;
         }
-        Ok(())
+        // What is not kept would be read as the session's own.
+        arrived::add(&dir, &self.event.session(), &seen.brought)
     }
 
     /// Puts a decision on record. Where that cannot be done the configured verdict counts, unless this one is stricter,

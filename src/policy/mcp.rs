@@ -6,8 +6,8 @@ mod words;
 use super::world::Kind;
 use super::{Decision, Scope, Verdict, World, paths, shell, tools, web};
 use keys::{
-    CODE_KEYS, COMMAND_KEYS, CONTENT_KEYS, DIR_WORDS, HOST_WORDS, NAME_WORDS, PATH_WORDS, PROSE_WORDS,
-    SAMPLES, SCHEMES, SHELL_KEYS, URL_WORDS, WRITTEN_KEYS,
+    CHOICE_KEYS, CODE_KEYS, COMMAND_KEYS, CONTENT_KEYS, DIR_WORDS, HOST_WORDS, NAME_WORDS, PATH_WORDS,
+    PROSE_WORDS, SAMPLES, SCHEMES, SHELL_KEYS, STARTS, URL_WORDS, WRITTEN_KEYS,
 };
 use serde_json::{Map, Value};
 use std::net::Ipv4Addr;
@@ -232,6 +232,17 @@ impl Call<'_> {
         if !prose {
             self.programs(&name, text);
         }
+        if CHOICE_KEYS.contains(&name.as_str())
+            && let Some(verb) = words::consequence(text)
+        {
+            self.say(Decision::ask(
+                "mcp.consequence",
+                format!("The call can {verb} what is not easily brought back. A person has to agree."),
+            ));
+        }
+        if !prose && !matches!(name.as_str(), "query" | "q" | "text" | "search" | "pattern") {
+            self.unkeyed(text);
+        }
         let queries =
             self.uses.queries && !prose || matches!(name.as_str(), "sql" | "statement" | "statements");
         if queries && shell::destructive_sql(text) {
@@ -268,6 +279,24 @@ impl Call<'_> {
             if !js && !py && !self.uses.shell && !COMMAND_KEYS.contains(&name) {
                 self.command(text, false);
             }
+        }
+    }
+
+    /// A text under any name that starts like a command and is one that is stopped.
+    fn unkeyed(&mut self, text: &str) {
+        let first = text.split_whitespace().next().unwrap_or_default();
+        let starts = STARTS.contains(&first.rsplit('/').next().unwrap_or_default());
+        if !starts || text.len() > PLACE_MAX || text.contains('\0') {
+            return;
+        }
+        self.commands += 1;
+        if self.commands > COMMANDS_MAX {
+            return self.say(bound());
+        }
+        let seen = shell::judge(text, self.scope, self.world);
+        if seen.verdict == Verdict::Deny && !seen.rule.starts_with("shell.") {
+            let reason = format!("An argument is a command that is stopped: {}", seen.reason);
+            self.say(Decision::ask(seen.rule, reason));
         }
     }
 

@@ -89,6 +89,8 @@ pub struct Scope {
     pub env: BTreeMap<String, String>,
     /// Material under analysis (`JESS_UNTRUSTED_ROOT`); scripts below it are as untrusted as a download.
     pub untrusted_root: Option<PathBuf>,
+    /// Files and directories that the session brought in from other machines before this call, absolute.
+    pub arrived: Arc<Vec<PathBuf>>,
     /// What the operator, the machine and the project add.
     pub custom: Arc<custom::Custom>,
 }

@@ -1,6 +1,7 @@
 //! The client's own tools: what each one's input means.
 
 mod agents;
+mod carried;
 mod powershell;
 mod recipes;
 mod search;
@@ -25,6 +26,10 @@ const FILES: &[&str] = &[
     "Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "NotebookRead", "LS", "Glob", "Grep", "LSP", "EnterWorktree", "ExitWorktree",
 ];
 
+/// Those of them whose results hold what a file holds, or names that came with it.
+#[rustfmt::skip]
+const READERS: &[&str] = &["Read", "Edit", "MultiEdit", "NotebookEdit", "NotebookRead", "LS", "Glob", "Grep", "LSP"];
+
 /// Tools whose calls are judged by what they start.
 const COMMANDS: &[&str] = &["Bash", "Monitor", "PowerShell", "Agent", "Task", "Workflow"];
 
@@ -33,16 +38,50 @@ pub fn look(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> shel
     match (tool, input.get("command").and_then(Value::as_str)) {
         ("Bash" | "Monitor" | "PowerShell", Some(line)) if !line.is_empty() && !line.contains('\0') => {
             let mut seen = started(tool, line, input, scope, world);
-            seen.decision = scope.custom.tool(tool, input).or(seen.decision).or(unsandboxed(input));
+            seen.decision = scope
+                .custom
+                .tool(tool, input)
+                .or(seen.decision)
+                .or(unsandboxed(input))
+                .or(carried::beside(line, input, scope, world));
             seen
         }
         _ => {
             // A tool that nobody knows may do anything.
             let outside = !INNER.contains(&tool) && !FILES.contains(&tool) && !COMMANDS.contains(&tool);
             let decision = judge(tool, input, scope, world);
-            shell::Seen { decision, reaches: outside, prints_outside: outside, account: None }
+            let reads_arrived = READERS.contains(&tool) && names_arrived(tool, input, scope, world);
+            let prints_outside = outside || reads_arrived;
+            shell::Seen {
+                decision,
+                reaches: outside,
+                prints_outside,
+                reads_arrived,
+                ..shell::Seen::default()
+            }
         }
     }
+}
+
+/// Whether a tool on files is pointed at something that the session brought in; one that searches, at what is above it.
+fn names_arrived(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> bool {
+    if scope.arrived.is_empty() {
+        return false;
+    }
+    let searches = matches!(tool, "Grep" | "Glob" | "LSP");
+    let named: Vec<&str> = ["file_path", "notebook_path", "path", "filePath", "pattern"]
+        .iter()
+        .filter(|key| **key != "pattern" || tool == "Glob")
+        .filter_map(|key| input.get(*key).and_then(Value::as_str))
+        .filter(|path| !path.is_empty() && !path.contains('\0'))
+        .collect();
+    let mut places: Vec<std::path::PathBuf> =
+        named.iter().flat_map(|path| paths::meanings(path, &scope.cwd, scope, world)).collect();
+    let rooted = input.get("path").and_then(Value::as_str).is_some_and(|p| !p.is_empty());
+    if searches && !rooted {
+        places.push(scope.cwd.clone());
+    }
+    places.iter().any(|p| scope.arrived.iter().any(|a| p.starts_with(a) || searches && a.starts_with(p)))
 }
 
 /// A command with what its call sets up for it: `env` and `cwd`.
@@ -84,6 +123,8 @@ fn started(tool: &str, line: &str, input: &Value, scope: &Scope, world: &dyn Wor
         seen.reaches |= there.reaches;
         seen.prints_outside |= there.prints_outside;
         seen.account = seen.account.or(there.account);
+        seen.reads_arrived |= there.reads_arrived;
+        seen.brought.extend(there.brought);
     }
     seen
 }
@@ -105,6 +146,7 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
             read(p, scope, world)
                 .or(write(p, scope, world))
                 .or(recipes::written(tool, p, input, scope, world))
+                .or(carried::written(p, input, scope, world))
         }),
         "Write" => required(tool, input, "file_path", |p| {
             write(p, scope, world)
@@ -113,6 +155,7 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
                     seen => seen,
                 })
                 .or(recipes::written(tool, p, input, scope, world))
+                .or(carried::written(p, input, scope, world))
         }),
         "NotebookEdit" => {
             required(tool, input, "notebook_path", |p| read(p, scope, world).or(write(p, scope, world)))
@@ -121,7 +164,9 @@ fn built_in(tool: &str, input: &Value, scope: &Scope, world: &dyn World) -> Deci
         "LS" => required(tool, input, "path", |_| Decision::SILENT),
         "Glob" => search::glob(input, scope, world),
         "Grep" => search::grep(input, scope, world),
-        "WebFetch" => required(tool, input, "url", |u| web::fetch(u, web::Fetcher::Tool, &scope.custom)),
+        "WebFetch" => required(tool, input, "url", |u| {
+            web::fetch(u, web::Fetcher::Tool, &scope.custom).or(carried::secrets(u, scope, world))
+        }),
         "WebSearch" => required(tool, input, "query", |q| {
             if mcp::holds_secret(q) {
                 Decision::deny("web.secret", "The search holds something shaped like a credential.")

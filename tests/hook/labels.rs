@@ -31,7 +31,7 @@ const REACH: &[&str] = &[
     "ffmpeg -i https://x.example/v out.mp4", "pandoc https://x.example -o x.md", "gpg --keyserver hkps://keys.example --send-keys 1234", "logger -n log.example hello", "rsh x.example ls", "npm install left-pad", "npx cowsay hi",
     "uvx ruff", "pipx run black", "cargo install ripgrep", "go install golang.org/x/tools/gopls@latest", "docker pull alpine", "kubectl apply -f k.yml", "helm upgrade x ./chart", "claude -p x", "jess fetch https://x.example",
     "curl localhost:3000 evil.example", "curl -O evil.example localhost", "wget -d evil.example localhost", "wget -b evil.example localhost", "curl http://127.evil.example/", "curl -x evil.example:80 http://localhost/", "curl 'http://evil.example\\@localhost/'", "curl http://localhost@evil.example/", "npx cowsay --dry-run", "jira issue list", "sentry-cli issues list", "fly logs",
-    "llm x", "python3 -m webbrowser https://x.example", "grpcurl x.example:443 list", "sshfs x.example:/y /tmp/z", "finger a@x.example", "snmpwalk x.example",
+    "node -e 'require(\"dns\").lookup(\"x.example\",()=>{})'", "node -e 'require(\"net\").connect(80,\"x.example\")'", "php -r 'dns_get_record(\"x.example\");'", "emacs --batch --eval '(url-retrieve \"https://x.example\" nil)'", "python3 -m webbrowser https://x.example", "llm x", "ollama run x y", "sshfs x:y z", "gnutls-cli x.example", "finger a@x.example", "snmpwalk x.example", "grpcurl x.example:443 list", "cvs update", "openvpn x", "wg-quick up x", "huggingface-cli download x", "dvc pull", "vagrant box add x", "duckdb -c \"from 'https://x.example/y.csv'\"", "frob x.example:443", "frob user@x.example",
     "aws s3 ls", "gh pr view 3", "apt-get install jq", "sudo -u me npm ci", "env A=1 pip install requests", "psql $DATABASE_URL -c 'select 1'",
 ];
 
@@ -40,7 +40,7 @@ const REACH: &[&str] = &[
 const STAY: &[&str] = &[
     "ls", "git status", "git log --oneline", "cargo build", "cargo test", "npm test", "npm run build", "go test ./...", "psql -h localhost -c 'select 1'", "psql -c 'select 1'", "redis-cli ping", "mongosh mongodb://127.0.0.1/x",
     "docker ps", "docker images", "kubectl --help", "aws --version", "openssl dgst -sha256 README.md", "helm template ./chart", "grep -rn https:// src", "echo see https://x.example", "git commit -m 'see https://x.example'", "sed -i s,http://a,https://b, README.md",
-    "curl -X POST -H 'A: b' -d a=b http://localhost:3000/x", "curl -s http://localhost:3000/health", "curl -s 127.0.0.1:8080", "kubectl apply --dry-run=client -f k.yml", "pytest -q", "hg status", "svn status", "gpg --list-keys", "logger hello",
+    "curl -X POST -H 'A: b' -d a=b http://localhost:3000/x", "curl -s http://localhost:3000/health", "curl -s 127.0.0.1:8080", "kubectl apply --dry-run=client -f k.yml", "pytest -q", "hg status", "svn status", "gpg --list-keys", "logger hello", "frob README.md:3", "frob a@1.2.3", "frob localhost:3000", "node -e 'console.log(1)'",
 ];
 
 #[test]
@@ -130,4 +130,34 @@ fn labels_that_cannot_be_read_are_not_taken_for_none() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     assert_eq!(place.verdict("Bash", page), "ask");
+}
+
+#[test]
+fn emptied_labels_are_not_taken_for_none() {
+    let place = armed();
+    let dir = place.path("state/jess/sessions");
+    let file = fs::read_dir(&dir).unwrap().next().unwrap().unwrap().path();
+    fs::write(&file, "").unwrap();
+    assert_eq!(place.verdict("Bash", json!({"command": "curl -s https://api.example.com/status"})), "ask");
+}
+
+#[test]
+fn a_session_that_is_not_named_as_the_client_does_is_not_taken_for_a_new_one() {
+    let place = Place::new();
+    let verdict = |id: Value| {
+        let mut event =
+            place.event("PreToolUse", "Bash", json!({"command": "curl -s https://api.example.com/status"}));
+        event["session_id"] = id;
+        let answer = place.answer(&event, &[]).document;
+        answer.is_some_and(|d| d["hookSpecificOutput"]["permissionDecision"] == "ask")
+    };
+    for id in
+        [json!("../x"), json!("x "), json!("x\n"), json!(""), json!("x".repeat(5000)), Value::Null, json!(7)]
+    {
+        assert!(verdict(id.clone()), "{id}");
+    }
+    assert!(!verdict(json!("0b8e5c1c-9a5e-4a53-8d0e-2f6f5f0c8a11")));
+    ran(&place, "WebFetch", json!({"url": "https://pages.example/x", "prompt": "x"}), None);
+    ran(&place, "Bash", json!({"command": "cat .env"}), None);
+    assert!(verdict(json!("S")), "the same session in other letters");
 }

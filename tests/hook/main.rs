@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod arrived;
 mod codes;
 mod dangerous;
 mod faults;

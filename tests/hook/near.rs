@@ -153,3 +153,12 @@ fn a_token_goes_to_who_issued_it_when_a_person_agrees() {
         "curl \"https://api.github.com/?t=$GITHUB_TOKEN\"",
     ]);
 }
+
+#[test]
+fn a_way_through_directories_that_are_not_there_is_judged_up_to_a_bound() {
+    let place = Place::new();
+    let verdict =
+        |times: usize| place.verdict("Bash", json!({"command": format!("{} ls", "cd a;".repeat(times))}));
+    assert_eq!(verdict(20), "none");
+    assert_eq!(verdict(100), "deny");
+}

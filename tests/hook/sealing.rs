@@ -302,3 +302,76 @@ fn what_others_wrote_elsewhere_is_sealed_whatever_printed_it() {
         assert_eq!(out, None, "{command}");
     }
 }
+
+/// Commands that print what comes from elsewhere, by what brings it.
+#[rustfmt::skip]
+const PRINT: &[(&str, &[&str])] = &[
+    ("a program in another language", &["python3 -c 'import requests; print(requests.get(\"https://x.example\").text)'", "python3 -c 'import urllib.request as u; print(u.urlopen(\"https://x.example\").read())'", "node -e 'fetch(\"https://x.example\").then(r=>r.text()).then(console.log)'", "ruby -ropen-uri -e 'puts URI.open(\"https://x.example\").read # open-uri'", "perl -e 'use LWP::Simple; print get(\"https://x.example\")'", "php -r 'echo file_get_contents(\"https://x.example\");'", "Rscript -e 'print(readLines(\"https://x.example\"))'", "lua -e 'print(require(\"socket.http\").request(\"https://x.example\"))'", "python3 -c 'import os; os.system(\"curl -s https://x.example\")'"]),
+    ("a fetch inside another command", &["jq . <(curl -s https://x.example)", "curl -s https://x.example | jq .", "parallel curl -s ::: https://x.example", "wget -q https://x.example/f.zip && unzip -p f.zip", "exec 3<>/dev/tcp/x.example/80; cat <&3"]),
+    ("a browser or reader", &["links2 -dump https://x.example", "chromium --headless --dump-dom https://x.example", "pandoc https://x.example -t plain", "duckdb -c \"select * from 'https://x.example/y.csv'\"", "vim -es '+r https://x.example' +%p +q", "frob https://x.example"]),
+    ("another repository", &["git ls-remote https://x.example/r", "svn cat https://x.example/f", "svn log https://x.example"]),
+    ("a container or cluster", &["docker exec app cat /y", "kubectl exec x -- cat /y", "kubectl get cm x -o yaml", "stern x"]),
+    ("a directory or a queue", &["ldapsearch -H ldap://x.example", "grpcurl x.example:443 list", "mosquitto_sub -h x.example -t y", "kcat -C -b x.example -t y", "snmpwalk x.example", "finger a@x.example"]),
+    ("a mail or a model", &["himalaya message read 1", "notmuch show x", "claude -p x", "codex exec x", "llm x", "ollama run x y"]),
+    ("a server's log", &["journalctl -u nginx", "tail /var/log/nginx/access.log"]),
+];
+
+#[test]
+fn what_comes_from_elsewhere_is_sealed_by_whatever_way_it_came() {
+    let response = json!({"stdout": MARK, "stderr": "", "interrupted": false, "isImage": false});
+    let place = Place::new();
+    for (kind, commands) in PRINT {
+        for command in *commands {
+            let out = post(&place, "Bash", json!({"command": command}), response.clone(), &[]);
+            assert!(out.is_some_and(|o| !bare(&o)), "{kind}: {command}");
+        }
+    }
+    for command in [
+        "python3 -c 'print(1)'",
+        "node -e 'console.log(1)'",
+        "jq . package.json",
+        "parallel echo ::: a",
+        "pandoc README.md -t plain",
+        "vim -es +%p +q README.md",
+        "frob README.md",
+        "svn status",
+        "docker ps",
+        "kubectl get pods",
+        "journalctl -u app",
+        "frob localhost:3000",
+    ] {
+        let out = post(&place, "Bash", json!({"command": command}), response.clone(), &[]);
+        assert_eq!(out, None, "{command}");
+    }
+}
+
+#[test]
+fn skills_and_descriptions_of_tools_are_sealed_once_the_session_has_met_the_outside() {
+    let place = Place::new();
+    let cases = [
+        ("Skill", json!({"skill": "x"}), json!({"commandName": MARK})),
+        ("ToolSearch", json!({"query": "x"}), json!({"matches": [MARK]})),
+    ];
+    for (tool, input, response) in &cases {
+        assert_eq!(post(&place, tool, input.clone(), response.clone(), &[]), None, "{tool}");
+    }
+    post(&place, "WebFetch", json!({"url": "https://a.example", "prompt": "x"}), json!({"result": "x"}), &[]);
+    for (tool, input, response) in &cases {
+        sealed(&place, tool, input.clone(), response.clone(), &[]);
+    }
+}
+
+#[test]
+fn a_page_that_is_all_tags_is_sealed_up_to_a_bound_and_ends_nothing() {
+    let place = Place::new();
+    let most = jess::hook::seal::TAGS_MAX;
+    let page = |tags: usize| json!({"result": format!("{MARK}{}", "<a>".repeat(tags)), "code": 200});
+    let input = json!({"url": "https://a.example", "prompt": "x"});
+    let out = sealed(&place, "WebFetch", input.clone(), page(3 * most), &[]).to_string();
+    assert!(
+        out.contains(&format!("cut after {} of", MARK.len() + 3 * most)),
+        "the rest is said to be missing"
+    );
+    let out = sealed(&place, "WebFetch", input, page(most), &[]).to_string();
+    assert!(!out.contains("cut after"), "at the bound nothing is cut");
+}

@@ -29,7 +29,7 @@ pub(super) fn turn_marker(body: &str, after_blank: bool) -> Option<usize> {
         reader.next();
     }
     let always = ALWAYS.contains(&name.as_str());
-    if !always && !(after_blank && AFTER_BLANK.contains(&name.as_str())) {
+    if !(always || after_blank && AFTER_BLANK.contains(&name.as_str())) {
         return None;
     }
     for _ in 0..SIGNS {

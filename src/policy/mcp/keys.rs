@@ -27,6 +27,16 @@ pub(super) const SHELL_KEYS: &[&str] = &[
 pub(super) const CODE_KEYS: &[&str] =
     &["code", "source", "snippet", "expression", "program", "script", "function", "js", "python", "cell"];
 
+/// Keys whose value says what a tool of many uses does.
+pub(super) const CHOICE_KEYS: &[&str] =
+    &["operation", "op", "action", "verb", "apiaction", "operationname", "apicall"];
+
+/// Programs with which a text under a name that says nothing is taken for a command.
+#[rustfmt::skip]
+pub(super) const STARTS: &[&str] = &[
+    "curl", "wget", "rm", "sudo", "sh", "bash", "zsh", "nc", "ncat", "socat", "dd", "mkfs", "chmod", "chown", "cat", "scp", "ssh", "rsync", "git", "python3", "python", "node", "perl", "ruby", "eval", "env", "kill", "pkill",
+];
+
 /// Keys whose value is kept as it is: text of a file or a message, never a path or a command.
 #[rustfmt::skip]
 pub(super) const CONTENT_KEYS: &[&str] = &[

@@ -92,6 +92,12 @@ const LOOKS: &[&str] = &[
     "get", "list", "read", "search", "fetch", "describe", "show", "find", "view", "count", "check", "query", "explain", "preview", "validate", "lookup",
 ];
 
+/// The verb of [`CONSEQUENCES`] that the name of an operation starts with.
+pub(super) fn consequence(operation: &str) -> Option<&'static str> {
+    let first = words(operation).into_iter().next()?;
+    CONSEQUENCES.iter().find(|verb| **verb == first).copied()
+}
+
 /// What a call does, as far as names tell.
 #[derive(Debug, Default)]
 pub(super) struct Uses {

@@ -25,7 +25,7 @@ pub(super) const SECRET_NAMES: &[&str] = &[
     "state.vscdb.backup", ".huggingface-token", ".gh-token", ".gitlab-credentials", ".mailrc",
     ".ossutilconfig", ".stripe-token", "debian.cnf", "chap-secrets", "pap-secrets", "ipsec.secrets", "accesstokens.json", "azureprofile.json",
     "msal_token_cache.json", "login.keychain-db", ".pgpass.conf", "sec.conf", ".bw-session", ".op-session",
-    ".passwd", ".passwd-s3fs", "ssh_host_rsa_key", "ssh_host_ed25519_key", "ssh_host_ecdsa_key",
+    ".passwd", ".passwd-s3fs", ".dev.vars", "ssh_host_rsa_key", "ssh_host_ed25519_key", "ssh_host_ecdsa_key",
 ];
 
 /// Files that end so hold keys.
@@ -63,6 +63,7 @@ pub(super) const SECRET_DIRS: &[(&[&str], &[&str])] = &[
     (&[".config", "gitlab"], &[]), (&[".config", "1password"], &[]), (&[".config", "nordvpn"], &[]),
     (&[".config", "protonvpn"], &[]), (&[".config", "signal-desktop"], &[]), (&[".config", "element"], &[]), (&[".config", "telegram"], &[]),
     (&[".config", "mongocli"], &[]), (&[".config", "atlascli"], &[]), (&[".config", "confluent"], &[]), (&[".config", "databricks"], &[]),
+    (&[".config", "linode-cli"], &[]), (&[".config", "argocd"], &[]), (&[".config", "jira"], &[]), (&[".talos"], &[]), (&[".twilio-cli"], &[]), (&[".local", "share", "signal-cli"], &[]),
     (&[".config", "snowflake"], &[]), (&[".config", "linode"], &[]),
     (&[".config", "vultr"], &[]), (&[".config", "ovh"], &[]), (&[".config", "civo"], &[]), (&[".snowsql"], &[]),
     (&[".snowflake"], &[]), (&[".kaggle"], &[]), (&[".mc"], &[]), (&[".cloudflared"], &[]), (&[".age"], &[]),

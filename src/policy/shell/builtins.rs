@@ -21,6 +21,14 @@ impl Machine<'_> {
             {
                 Val::unknown(Taint::ENV)
             }
+            // The number of what is around the shell: the name stands for it, so that `kill` sees whose it is.
+            "ps" if args.iter().any(|a| {
+                let columns = ["ppid=", "pgid=", "sid=", "ppid", "pgid", "sid"];
+                columns.contains(&a.text.trim_start_matches("-o"))
+            }) =>
+            {
+                Val::known("$PPID")
+            }
             "ps" if args.iter().any(|a| shows_environments(&a.text)) => Val::unknown(Taint::ENV),
             "shift" => {
                 self.shift(args);
@@ -232,6 +240,9 @@ impl Machine<'_> {
             cwds.push(here);
         }
         cwds.truncate(3);
+        if cwds.iter().any(|p| p.components().count() > limits::CWD && self.world.kind(p) == Kind::Missing) {
+            self.bound("a directory too deep among those that are not there");
+        }
         self.state.cwds = cwds;
         Val::default()
     }

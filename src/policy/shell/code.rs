@@ -21,7 +21,10 @@ const READS: &[&str] = &["open", "read", "slurp", "cat", "file_get_contents", "f
 #[rustfmt::skip]
 const WRITES: &[&str] = &["write", "'w", "\"w", "'a", "\"a", "append", "dump", "copy", "rename", "replace", "symlink", "link(", "chmod", "truncate", "unlink", "remove", "mkdir", "move", "put_contents", ">", "save", "touch", "rmSync", "rm("];
 #[rustfmt::skip]
-const NETWORK: &[&str] = &["socket", "urllib", "requests", "http", "httpx", "aiohttp", "fetch(", "Net::HTTP", "IO::Socket", "LWP", "smtplib", "ftplib", "telnetlib", "paramiko", "dns.", "gethostby", "getaddrinfo", "XMLHttpRequest", "axios", "net.connect", "createConnection", "curl_", "fsockopen", "stream_socket", "TCPSocket", "open-uri", "/inet/", "WebSocket", "nslookup", "dgram", "got(", "boto", "websocket", "mechanize", "HTTP.", "Mojo", "HTTP::Tiny", "HTTP::Request", "WWW::"];
+const NETWORK: &[&str] = &["socket", "urllib", "requests", "http", "httpx", "aiohttp", "fetch(", "Net::HTTP", "IO::Socket", "LWP", "smtplib", "ftplib", "telnetlib", "paramiko", "dns.", "gethostby", "getaddrinfo", "XMLHttpRequest", "axios", "net.connect", "createConnection", "curl_", "fsockopen", "stream_socket", "TCPSocket", "open-uri", "/inet/", "WebSocket", "nslookup", "dgram", "got(", "boto", "websocket", "mechanize", "HTTP.", "Mojo", "HTTP::", "dns_get_record", "checkdnsrr", "getmxrr", "webbrowser", "url-retrieve", "url-copy-file", "open-network-stream", "make-network-process", "download.file", "readLines(\"http", "readLines('http", "read.csv(\"http", "read.csv('http", "url(\"http", "url('http", "get(\"http", "get('http", "file_get_contents(\"http", "file_get_contents('http", "Downloads.download", "asyncio.open_connection", "imaplib", "poplib", "xmlrpc", "WWW::"];
+/// Modules of Node.js that do, by the names under which they are asked for.
+#[rustfmt::skip]
+const NODE_NETWORK: &[&str] = &["\"dns", "'dns", "`dns", "node:dns", "\"net\"", "'net'", "`net`", "node:net", "\"tls\"", "'tls'", "node:tls"];
 #[rustfmt::skip]
 const REMOVES: &[&str] = &["rmtree", "rmSync", "rm_rf", "rm_r", "remove_tree", "removedirs", "rmdirSync", "rimraf", "remove_entry", "remove_dir_all", "deltree", "fs.rm(", "rm(", "remove_dir", "emptyDir", "FileUtils.remove", "unlinkSync", "os.remove", "os.unlink", "shutil.move", "delete_tree", "Deno.remove", "unlink"];
 #[rustfmt::skip]
@@ -82,7 +85,9 @@ impl Machine<'_> {
         let says = has(&["display notification", "display dialog", "say "]);
         let reads = has(READS) || language == Language::Awk || language == Language::Other && inline && !says;
         let writes = has(WRITES);
-        let network = has(NETWORK) || literals.iter().any(|l| l.starts_with("/inet/"));
+        let network = has(NETWORK)
+            || language == Language::Node && has(NODE_NETWORK)
+            || literals.iter().any(|l| l.starts_with("/inet/"));
         let mut local = false;
         let home = has(&[
             "expanduser",
@@ -151,6 +156,8 @@ impl Machine<'_> {
                 .iter()
                 .any(|l| l.contains("://") && !l.contains("localhost") && !l.contains("127.0.0.1"));
         self.reaches |= network;
+        // What such a program prints is what it got.
+        self.told |= network && inline && !own;
         if network && inline {
             for l in literals.iter().filter(|l| l.starts_with("http://") || l.starts_with("https://")) {
                 self.find(web::fetch(l, web::Fetcher::Command, &self.scope.custom));
@@ -228,11 +235,8 @@ impl Machine<'_> {
         {
             self.ask("destroy.data", "The program destroys data in a database. A person has to agree.");
         }
-        if inline
-            && has(&["os.kill", "process.kill", "Process.kill", "kill(", "kill 9", "kill -9", "killpg"])
-            && has(&["jess", "claude", "ppid", "process_iter", "killpg(0"])
-        {
-            self.deny("guard.kill", "The program stops the guard or the client.");
+        if inline {
+            self.code_reaches_seats(code);
         }
     }
 
@@ -333,7 +337,9 @@ impl Machine<'_> {
                 && l.len() < 8192
             {
                 let text = l.trim_matches(['|', ' ']).to_owned();
-                out = out.with(self.subshell(|m| m.program(&text, &Val::default())).taint);
+                let ran = self.subshell(|m| m.program(&text, &Val::default()));
+                self.told |= ran.taint.any(Taint::NET);
+                out = out.with(ran.taint);
                 if self.found.rule == "shell.syntax" {
                     self.found = before.clone();
                 }
@@ -353,7 +359,9 @@ impl Machine<'_> {
                 };
                 if let Some(end) = rest[open.len_utf8()..].find(close) {
                     let line = rest[open.len_utf8()..open.len_utf8() + end].to_owned();
-                    out = out.with(self.subshell(|m| m.program(&line, &Val::default())).taint);
+                    let ran = self.subshell(|m| m.program(&line, &Val::default()));
+                    self.told |= ran.taint.any(Taint::NET);
+                    out = out.with(ran.taint);
                 }
             }
         }
@@ -404,7 +412,9 @@ impl Machine<'_> {
             if argv.len() == 1 || (l == "rm" && code.contains("HOME")) {
                 argv.push(Val::unknown(Taint::NONE));
             }
-            out = out.with(self.run(&argv, &Val::default()).taint);
+            let ran = self.run(&argv, &Val::default());
+            self.told |= ran.taint.any(Taint::NET);
+            out = out.with(ran.taint);
         }
         out
     }

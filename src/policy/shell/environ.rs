@@ -284,6 +284,12 @@ impl Machine<'_> {
                     ),
                 );
             }
+            "XDG_CONFIG_HOME" if !text.is_empty() && !text.ends_with("/.config") => {
+                self.ask(
+                    "guard.switch",
+                    "XDG_CONFIG_HOME is where the guard's configuration lies. A person has to agree.",
+                );
+            }
             "LESS" if text.contains('!') => {
                 if let Some((_, line)) = text.split_once('!') {
                     let line = line.to_owned();

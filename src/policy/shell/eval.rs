@@ -58,6 +58,14 @@ pub(super) struct Machine<'a> {
     pub account: Option<&'static str>,
     /// Whether it prints what others wrote elsewhere.
     pub told: bool,
+    /// Whether it reads what was brought in from another machine.
+    pub met_arrived: bool,
+    /// Whether a program that was run printed what another machine answered.
+    pub(super) answered: bool,
+    /// Whether the command that is being run was given something that was brought in.
+    pub(super) given: bool,
+    /// What it brings in itself, apart from the files whose content is followed.
+    pub brought: Vec<PathBuf>,
     /// Variables with credentials that were used so far, without repetition; `?` for one that is not known.
     pub credentials: Vec<String>,
     /// Whether a variable was set that leads a container client to another service.
@@ -89,6 +97,10 @@ impl<'a> Machine<'a> {
             reaches: false,
             account: None,
             told: false,
+            met_arrived: false,
+            answered: false,
+            given: false,
+            brought: Vec::new(),
             credentials: Vec::new(),
             containers_elsewhere: false,
             steps: 0,
@@ -211,7 +223,12 @@ impl<'a> Machine<'a> {
 
     /// Runs `f` in a subshell: files stay, everything else is taken back.
     pub fn subshell<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        // Files stay, so they are not copied: many subshells with many files would be quadratic.
+        let files = std::mem::take(&mut self.state.files);
+        let links = std::mem::take(&mut self.state.links);
         let saved = self.state.clone();
+        self.state.files = files;
+        self.state.links = links;
         let conditional = std::mem::take(&mut self.conditional);
         let out = f(self);
         let files = std::mem::take(&mut self.state.files);

@@ -26,6 +26,7 @@ impl Machine<'_> {
             ast::ProcessSubstitutionKind::Write => Val::unknown(Taint::FILE),
         };
         let out = self.subshell(|m| m.list(&sub.list, &input));
+        self.told |= out.taint.any(Taint::NET);
         let path = format!("/dev/fd/{}", self.next_fd);
         self.next_fd += 1;
         let taint = out.taint;
@@ -112,6 +113,7 @@ impl Machine<'_> {
         if !target.text.starts_with("/dev/tcp/") && !target.text.starts_with("/dev/udp/") {
             self.write_file(target, !io.appends);
         }
+        self.notes_terminal(target);
         io.targets.push(target.clone());
     }
 
@@ -160,6 +162,7 @@ impl Machine<'_> {
         let (host, port) = rest.split_once('/').unwrap_or((rest, ""));
         let own = matches!(host, "localhost" | "127.0.0.1" | "::1");
         self.reaches |= !own;
+        self.told |= !own;
         if data.taint.any(Taint::LOCAL) && !own {
             self.deny(
                 "exfil.socket",
@@ -233,11 +236,19 @@ impl Machine<'_> {
                 self.deny_secret(&path);
                 content.taint = content.taint.with(Taint::SECRET);
             }
+            if self.has_arrived(&path) {
+                content.taint = content.taint.with(Taint::ARRIVED);
+                self.met_arrived = true;
+            }
             if path == Path::new("/dev/null")
                 || path == Path::new("/dev/stdin")
                 || path == Path::new("/dev/zero")
             {
                 content = Val::default();
+            }
+            // What is in it is the number of the guard's process; the name stands for it, so that `kill` sees whose it is.
+            if path.ends_with("jess/daemon.lock") {
+                content = Val::known("jess\n");
             }
         }
         // A path that is not known in full can still have a secret's form, or end in a secret's name.

@@ -23,6 +23,8 @@ pub const CHOICES: usize = 24;
 pub const ROUNDS: usize = 32;
 /// Rounds of a loop, or values of one `printf`, that are evaluated at most.
 pub const ROUNDS_MAX: usize = 1_024;
+/// Names in the path of a working directory that is not there yet. What is judged below it costs as many steps.
+pub const CWD: usize = 64;
 /// Files that a command writes and whose content is known.
 pub const FILES: usize = 256;
 /// Literals of a program in another language that are looked at.

@@ -17,11 +17,14 @@
 //! | `latent` | text in quotes that is evaluated all the same |
 //! | `git`, `git_config`, `git_names`, `git_push`, `net`, `fetch`, `upload` | git; programs that talk to another machine |
 //! | `registries`, `issuers` | where packages come from; tokens that go to who issued them |
-//! | `reach` | which programs talk to another machine, and with whose account |
+//! | `arrive` | files from another machine that later calls read |
+//! | `reach`, `tells` | which programs talk to another machine and with whose account; which print what others wrote |
+//! | `seats` | ways round the guard's and the client's names; other terminals and process trees |
 //! | `code`, `language`, `literals` | programs in other languages on the command line |
 
 mod admin;
 mod agents;
+mod arrive;
 mod builtins;
 mod carry;
 mod code;
@@ -60,7 +63,9 @@ mod rules;
 mod run;
 mod scripts;
 mod search;
+mod seats;
 mod simple;
+mod tells;
 mod touches;
 mod unlisted;
 mod upload;
@@ -86,6 +91,10 @@ pub struct Seen {
     pub prints_outside: bool,
     /// What the operator has an account at and the command uses it, e.g. `a database`.
     pub account: Option<&'static str>,
+    /// Whether it reads what the session brought in from another machine before, or has just brought in.
+    pub reads_arrived: bool,
+    /// Files and directories that it brings in from another machine, absolute.
+    pub brought: Vec<std::path::PathBuf>,
 }
 
 /// What may be said about running `command` with bash. Time and memory are bounded by [`limits`].
@@ -118,7 +127,7 @@ pub fn look(command: &str, scope: &Scope, world: &dyn World) -> Seen {
                 limits::PROGRAM
             ),
         );
-        return Seen { decision: denied, reaches: true, prints_outside: true, account: None };
+        return Seen { decision: denied, reaches: true, prints_outside: true, ..Seen::default() };
     }
     let mut machine = eval::Machine::new(scope, world);
     let plain = command.replace("\r\n", "\n");
@@ -130,10 +139,14 @@ pub fn look(command: &str, scope: &Scope, world: &dyn World) -> Seen {
         Some(restricted) => restricted.judge(command, scope, world),
         None => Decision::SILENT,
     };
+    let brought = machine.all_brought();
+    let printed = machine.told || out.taint.any(Taint::NET.with(Taint::ARRIVED));
     Seen {
         decision: allowed.or(machine.found),
         reaches: machine.reaches,
-        prints_outside: machine.told || out.taint.any(Taint::NET),
+        prints_outside: printed || machine.met_arrived,
         account: machine.account,
+        reads_arrived: machine.met_arrived,
+        brought,
     }
 }

@@ -277,12 +277,13 @@ impl Machine<'_> {
         let reaches = CLIENTS.contains(&base)
             || VERBS.iter().any(|(program, words)| *program == base && verb(words))
             || base.starts_with("firefox")
-            || base.starts_with("google-chrome");
+            || base.starts_with("google-chrome")
+            || super::tells::reaches(base, args);
         let database =
             DATABASES.contains(&base) && args.iter().enumerate().any(|(i, a)| elsewhere(a, args.get(i + 1)));
         self.reaches |= reaches || database;
         let told = TELLS.iter().any(|(program, words)| *program == base && verb(words));
-        self.told |= database || told;
+        self.told |= database || told || super::tells::prints(base, args);
         // A container's log and a page that lies here come from this machine.
         self.reaches |= told && !matches!(base, "docker" | "podman" | "glow");
         let account = ACCOUNTS.iter().find(|(program, _)| *program == base && reaches);
@@ -311,7 +312,14 @@ impl Machine<'_> {
 
     /// An argument that is an address has a program without rules of its own talk to it.
     pub(super) fn notes_addresses(&mut self, args: &[Val]) {
-        self.reaches |= args.iter().any(|a| {
+        let named = args.iter().any(|a| {
+            super::tells::names_machine(&a.text)
+                && !self
+                    .meanings(&a.map(a.text.split(':').next().unwrap_or_default()))
+                    .iter()
+                    .any(|p| self.world.kind(p) != crate::policy::Kind::Missing)
+        });
+        let addressed = args.iter().any(|a| {
             let text = a.text.trim_start_matches(['"', '\'']);
             text.split_once("://").is_some_and(|(scheme, rest)| {
                 !scheme.is_empty()
@@ -322,6 +330,9 @@ impl Machine<'_> {
                 || text.contains("'https://")
                 || text.contains("'s3://")
         });
+        self.reaches |= named || addressed;
+        // What a program without rules prints of an address is what it got there.
+        self.told |= addressed;
     }
 }
 
@@ -346,7 +357,7 @@ fn elsewhere(arg: &Val, next: Option<&Val>) -> bool {
 }
 
 /// Whether the host at the start of `rest` is this machine.
-fn local(rest: &str) -> bool {
+pub(super) fn local(rest: &str) -> bool {
     let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host).to_lowercase();
     let name = match host.strip_prefix('[') {

@@ -75,7 +75,7 @@ pub(super) fn named(arg: &str, next: Option<&str>, short: bool) -> Option<Named>
         None => (arg, None),
     };
     let whole = OPTIONS.contains(&name) || name.starts_with("--@") && name.ends_with(":registry");
-    if !whole && !(name.len() > 4 && OPTIONS.iter().any(|o| o.starts_with(name))) {
+    if !(whole || name.len() > 4 && OPTIONS.iter().any(|o| o.starts_with(name))) {
         return None;
     }
     let named = match value {

@@ -107,6 +107,8 @@ impl Machine<'_> {
                     ],
                     false,
                 );
+                // What it prints of an answer is no program, and from outside all the same.
+                self.told |= stdin.taint.any(Taint::NET);
                 // The first operand is the program.
                 let program = usize::from(!o.has(&["-f", "--from-file"]));
                 for a in o.operands.iter().skip(program).chain(&o.values(&["-f", "--from-file"])) {
@@ -141,6 +143,7 @@ impl Machine<'_> {
         }
         if let Some(out) = self.network(base, args, stdin) {
             self.reaches |= !super::reach::talks_of_itself(args) && !super::reach::stays(base, args);
+            self.answered |= out.taint.any(Taint::NET);
             return out;
         }
         self.escapes(base, args, stdin);

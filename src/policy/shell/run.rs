@@ -85,7 +85,12 @@ impl Machine<'_> {
             return Val::unknown(Taint::NONE);
         }
         self.depth += 1;
-        let out = self.dispatch(name, &argv[1..], stdin);
+        let around = std::mem::take(&mut self.given);
+        let mut out = self.dispatch(name, &argv[1..], stdin);
+        if self.given {
+            out.taint = out.taint.with(Taint::ARRIVED);
+        }
+        self.given |= around;
         self.depth -= 1;
         out
     }
@@ -130,7 +135,9 @@ impl Machine<'_> {
         let custom = self.scope.custom.command(&base, &refs);
         self.find(custom);
         self.notes_reach(&base, args);
+        self.notes_arrived(&base, args);
         self.guard_carried(&base, args);
+        self.notes_seats(&base, args);
         self.persists(&base, args);
         self.touches(&base, args);
         self.other_agent(&base, args);
@@ -233,7 +240,15 @@ impl Machine<'_> {
             | "xargs" | "parallel" | "find" | "fd" | "fdfind" | "ssh" | "docker" | "podman" | "nerdctl"
             | "kubectl" | "oc" | "npx" | "bunx" | "uvx" | "pipx" | "nix-shell" | "nix" | "make" | "gmake"
             | "trap" | "eval" | "source" | "." | "alias" | "gdb" | "lldb" | "npm" | "yarn" | "pnpm"
-            | "bun" | "just" | "docker-compose" | "expect" => self.carrier(&base, args, stdin),
+            | "bun" | "just" | "docker-compose" | "expect" => {
+                let before = std::mem::take(&mut self.answered);
+                let mut out = self.carrier(&base, args, stdin);
+                if self.answered {
+                    out.taint = out.taint.with(Taint::ARRIVED);
+                }
+                self.answered |= before;
+                out
+            }
             _ => self.plain(&base, name, args, stdin),
         }
     }

@@ -23,6 +23,9 @@ impl Taint {
     /// Text that was put through a decoder.
     pub const CODED: Taint = Taint(16);
 
+    /// What a file holds that came from another machine in an earlier call.
+    pub const ARRIVED: Taint = Taint(32);
+
     /// Both.
     pub fn with(self, other: Taint) -> Taint {
         Taint(self.0 | other.0)
