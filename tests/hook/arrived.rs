@@ -121,5 +121,8 @@ fn a_record_of_arrivals_that_cannot_be_read_is_not_taken_for_none() {
     assert_eq!(bash(&place, "cat README.md"), None);
     let dir = place.path("state/jess/arrived");
     std::fs::create_dir_all(dir.join("s")).unwrap();
-    assert!(bash(&place, "cat README.md").is_some());
+    let mut event = place.event("PostToolUse", "Bash", json!({"command": "cat README.md"}));
+    event["tool_response"] = json!({"stdout": MARK, "stderr": "", "interrupted": false, "isImage": false});
+    let document = place.answer(&event, &[]).document.unwrap();
+    assert_eq!(document["continue"], false, "{document}");
 }
