@@ -223,11 +223,14 @@ fn directories_that_jess_was_started_with_lead_nowhere() {
 fn a_denied_program_is_not_executed_and_new_ones_are_where_they_can_be() {
     let script = "mkdir -p d t; for at in d t . $TMPDIR; do cp /bin/true $at/new; $at/new && echo $at; done; secret/tool && echo denied";
     for tier in TIERS {
-        let world = project();
-        std::fs::create_dir(world.path("project/secret")).expect("own directory");
-        std::fs::copy("/bin/true", world.path("project/secret/tool")).expect("a program");
-        assert!(world.jess(&["--rw", "."], script).stdout.contains("denied"), "the control");
-        std::fs::remove_dir_all(world.path("project/t")).expect("own directory");
+        let scene = || {
+            let world = project();
+            std::fs::create_dir(world.path("project/secret")).expect("own directory");
+            std::fs::copy("/bin/true", world.path("project/secret/tool")).expect("a program");
+            world
+        };
+        assert!(scene().jess(&["--rw", "."], script).stdout.contains("denied"), "the control");
+        let world = scene();
         let ran = world.jess(&in_tier(tier, &["--rw", ".", "--deny", "secret"]), script);
         let executed: Vec<&str> =
             ran.stdout.lines().map(|at| if at.starts_with('/') { "scratch" } else { at }).collect();

@@ -226,7 +226,7 @@ impl Division {
         }
         let how = flags - (OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW);
         let how = how | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-        let fd = rustix::fs::open(&object.own_name(), how, Mode::empty())?;
+        let fd = rustix::fs::open(object.own_name(), how, Mode::empty())?;
         if !flags.contains(OFlags::NONBLOCK) {
             rustix::fs::fcntl_setfl(&fd, rustix::fs::fcntl_getfl(&fd)? - OFlags::NONBLOCK)?;
         }
