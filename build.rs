@@ -9,6 +9,11 @@ use std::{collections::HashMap, env, fmt::Write as _, fs, path::Path};
 #[path = "build/static_link.rs"]
 mod static_link;
 
+#[path = "src/bits.rs"]
+#[allow(dead_code)]
+mod bits;
+#[path = "src/scan/classes.rs"]
+mod classes;
 #[path = "src/scan/fold.rs"]
 #[allow(dead_code)]
 mod fold;
@@ -66,7 +71,8 @@ fn main() {
     println!("cargo::rerun-if-changed=patterns");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
-    for module in ["fold", "letters", "lexicon", "shape", "token"] {
+    println!("cargo::rerun-if-changed=src/bits.rs");
+    for module in ["classes", "fold", "letters", "lexicon", "shape", "token"] {
         println!("cargo::rerun-if-changed=src/scan/{module}.rs");
     }
     let mut paths: Vec<_> = fs::read_dir("patterns")

@@ -295,3 +295,177 @@ fn in_tier_landlock_unix_sockets_are_the_run_s_own_alone() {
     std::os::unix::net::UnixStream::connect(at("host")).unwrap();
     assert!(host.accept().is_ok());
 }
+
+/// Loads a filter whose listener is asked about mount(2), as container managers do, and becomes the rest of the command line.
+const FOREIGN_LISTENER: &str = r#"
+import ctypes, os, struct, sys
+c = ctypes.CDLL(None, use_errno=True)
+c.prctl(38, 1, 0, 0, 0)
+mount = {"x86_64": 165, "aarch64": 40}[os.uname().machine]
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, mount), (6, 0, 0, 0x7fc00000), (6, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *i) for i in code))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(code)))
+listener = c.syscall({"x86_64": 317, "aarch64": 277}[os.uname().machine], 1, 8, program)
+assert listener >= 0, ctypes.get_errno()
+os.set_inheritable(listener, True)
+os.execv(sys.argv[1], sys.argv[1:])
+"#;
+
+#[test]
+fn a_listener_of_another_program_is_not_taken_for_jess() {
+    let inner = [JESS, "run", "--tier", "landlock", "--", "/bin/echo", "ran"];
+    let control = Command::new(inner[0]).args(&inner[1..]).output().unwrap();
+    assert_eq!(text(&control.stdout), "ran\n", "{}", text(&control.stderr));
+    let done = Command::new("/usr/bin/python3").args(["-c", FOREIGN_LISTENER]).args(inner).output().unwrap();
+    assert_eq!((done.status.code(), text(&done.stdout)), (Some(3), String::new()), "{}", text(&done.stderr));
+    assert!(text(&done.stderr).contains("supervisor"), "{}", text(&done.stderr));
+}
+
+#[test]
+fn a_run_that_the_run_around_it_supervises_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let report = dir.path().join("report");
+    let options = format!("--report {}", report.display());
+    let done = nested("landlock", dir.path(), &options, "true");
+    assert!(text(&done.stderr).contains("inside another run"), "{}", text(&done.stderr));
+    assert!(std::fs::read_to_string(report).unwrap().contains("inside another run"));
+    assert!(
+        !text(&nested("full", dir.path(), "", "true").stderr).contains("inside another run"),
+        "the control"
+    );
+}
+
+#[test]
+fn a_run_without_landlock_says_so_and_is_not_what_tier_full_requires() {
+    let without = ["--tier", "full", "--landlock-abi", "0"];
+    let done = run(&without, &["/bin/echo", "ran"]);
+    assert_eq!(text(&done.stdout), "ran\n");
+    assert!(text(&done.stderr).contains("Landlock"), "{}", text(&done.stderr));
+    let required = run(&[&without[..], &["--require", "full"]].concat(), &["/bin/echo", "ran"]);
+    assert_eq!((required.status.code(), text(&required.stdout)), (Some(3), String::new()));
+    assert_eq!(text(&run(&["--tier", "full", "--require", "full"], &["/bin/echo", "ran"]).stdout), "ran\n");
+}
+
+#[test]
+fn a_command_that_ends_the_sandbox_is_not_said_not_to_have_run() {
+    let dir = tempfile::tempdir().unwrap();
+    for abi in ["4", "99"] {
+        let options = [
+            "--tier",
+            "full",
+            "--landlock-abi",
+            abi,
+            "--timeout",
+            "20",
+            "--rw",
+            dir.path().to_str().unwrap(),
+        ];
+        let proof = dir.path().join(abi);
+        let script = format!("echo did > {}; kill -PWR 1; sleep 0.2; exit 4", proof.display());
+        let done = run(&options, &["/bin/sh", "-c", &script]);
+        assert_eq!(done.status.code(), Some(4), "{}", text(&done.stderr));
+        assert!(proof.exists());
+    }
+    for tier in TIERS {
+        let script = "touch there; exec sleep 86399.25";
+        let options = ["--tier", tier, "--rw", ".", "--", "/bin/sh", "-c", script];
+        let mut jess = Command::new(JESS);
+        jess.arg("run").args(options).current_dir(dir.path()).stderr(Stdio::piped());
+        let jess = jess.spawn().unwrap();
+        until("the command runs", || dir.path().join("there").exists());
+        let own = format!("/proc/{0}/task/{0}/children", jess.id());
+        let house = std::fs::read_to_string(own).unwrap();
+        kill(house.split_whitespace().next().unwrap().parse().unwrap());
+        let done = jess.wait_with_output().unwrap();
+        let said = text(&done.stderr);
+        assert!(done.status.code() == Some(70) && !said.contains("nothing was run"), "{tier}: {said}");
+        std::fs::remove_file(dir.path().join("there")).unwrap();
+    }
+}
+
+#[test]
+fn a_process_that_connected_is_not_signalled_by_the_descriptor_that_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    let path = path.to_str().unwrap();
+    let inside = format!(
+        "import ctypes, os, signal, socket as s
+l = s.socket(s.AF_UNIX); l.bind('{path}'); l.listen()
+c, _ = l.accept()
+fd = ctypes.c_int.from_buffer_copy(c.getsockopt(1, 77, 4)).value
+try: signal.pidfd_send_signal(fd, 9); print('sent')
+except OSError as e: print(e.strerror)"
+    );
+    let client = || {
+        let script = format!(
+            "import socket as s, time
+c = s.socket(s.AF_UNIX)
+while True:
+    try: c.connect('{path}'); break
+    except OSError: time.sleep(0.02)
+c.recv(1)"
+        );
+        Command::new("/usr/bin/python3").args(["-c", &script]).spawn().unwrap()
+    };
+    let play = |mut command: Command| {
+        let _ = std::fs::remove_file(path);
+        let mut client = client();
+        let done = command.output().unwrap();
+        let _ = client.kill();
+        client.wait().unwrap();
+        text(&done.stdout)
+    };
+    let mut control = Command::new("/usr/bin/python3");
+    control.args(["-c", &inside]);
+    assert_eq!(play(control), "sent\n", "the control");
+    for abi in ["5", "99"] {
+        let mut command = Command::new(JESS);
+        command.args([
+            "run",
+            "--tier",
+            "landlock",
+            "--landlock-abi",
+            abi,
+            "--unix-sockets",
+            "--timeout",
+            "20",
+        ]);
+        command.args(["--rw", dir.path().to_str().unwrap(), "--", "/usr/bin/python3", "-c", &inside]);
+        assert_eq!(play(command), "Operation not permitted\n", "ABI {abi}");
+    }
+}
+
+#[test]
+fn a_server_on_both_loopbacks_is_reached_by_either_name() {
+    let script = "import socket as s
+l = s.socket(s.AF_INET6); l.setsockopt(s.IPPROTO_IPV6, s.IPV6_V6ONLY, 0); l.bind(('::', 0)); l.listen()
+port = l.getsockname()[1]
+for host in '127.0.0.1', '::1': s.create_connection((host, port)); print(host)";
+    for tier in TIERS {
+        let done = run(&["--tier", tier, "--timeout", "20"], &["/usr/bin/python3", "-c", script]);
+        assert_eq!(text(&done.stdout), "127.0.0.1\n::1\n", "{tier}: {}", text(&done.stderr));
+    }
+}
+
+#[test]
+fn a_fork_bomb_is_ended_and_nothing_of_it_is_left() {
+    // It has an end of its own, at a few thousand processes.
+    let bomb = "b(){ [ $1 -gt 0 ] && { b $(($1-1)) | b $(($1-1)) & }; exec sleep 8.6399; }; b 10; wait";
+    let apart =
+        "if [ $1 -gt 0 ]; then setsid sh $0 $(($1-1)) & setsid sh $0 $(($1-1)) & fi; exec sleep 8.6399";
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("apart"), apart).unwrap();
+    for tier in TIERS {
+        for command in [&["bash", "-c", bomb][..], &["sh", "apart", "10"]] {
+            let options = ["--tier", tier, "--max-processes", "60", "--timeout", "6", "--rw", "."];
+            let mut jess = Command::new(JESS);
+            jess.arg("run").args(options).arg("--").args(command).current_dir(dir.path());
+            let done = jess.output().unwrap();
+            let said = text(&done.stderr);
+            // In tier `full` the kernel starts no more, and the rest comes to its own end or to the time limit.
+            let codes: &[i32] = if tier == "full" { &[0, 1, 2, 124, 254] } else { &[137] };
+            assert!(codes.contains(&done.status.code().unwrap()), "{tier}: {:?} {said}", done.status);
+            assert_eq!(marked("sleep\u{0}8.6399"), [0i32; 0], "{tier}");
+        }
+    }
+}

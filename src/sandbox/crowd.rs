@@ -100,12 +100,7 @@ impl Crowd {
         let Some(n) = self.load.as_ref().and_then(|load| load.read_at(&mut text, 0).ok()) else {
             return unknown;
         };
-        let read = || {
-            let mut fields = std::str::from_utf8(text.get(..n)?).ok()?.split_ascii_whitespace().skip(3);
-            let (_, threads) = fields.next()?.split_once('/')?;
-            Some((threads.parse().ok()?, fields.next()?.parse().ok()?))
-        };
-        read().unwrap_or(unknown)
+        text.get(..n).and_then(of_load).unwrap_or(unknown)
     }
 
     fn count(&mut self) -> Seen {
@@ -142,6 +137,18 @@ impl Crowd {
             let _ = rustix::process::prlimit(Some(pid), Resource::Nproc, limit);
         }
     }
+}
+
+/// The threads of the whole host, and the process number that was given last, from the content of /proc/loadavg.
+fn of_load(text: &[u8]) -> Option<(u64, u64)> {
+    let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace().skip(3);
+    let (_, threads) = fields.next()?.split_once('/')?;
+    Some((threads.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+/// The threads of the whole host now.
+pub fn threads_of_the_host() -> Option<u64> {
+    of_load(&std::fs::read("/proc/loadavg").ok()?).map(|(threads, _)| threads)
 }
 
 /// What this thread has had of a processor: on a busy machine looking takes long and costs no more.

@@ -126,7 +126,9 @@ pub enum Error {
         tier: Tier,
     },
     /// The request holds something that only tier `full` can do.
-    #[error("isolation could not engage: tier landlock cannot do this: {what}; nothing was run")]
+    #[error(
+        "isolation could not engage: tier landlock cannot do this: {what}; leave it out, or use a host where tier full works (jess doctor); nothing was run"
+    )]
     NeedsFull {
         /// What.
         what: String,
@@ -175,6 +177,11 @@ pub enum Error {
     /// The inside ended without saying why.
     #[error("the sandbox ended before the command started, without a reason; nothing was run")]
     Vanished,
+    /// The inside was ended without saying how the command ended.
+    #[error(
+        "the sandbox was ended before it could say how the command ended, by somebody else or for want of memory; what the command did until then is done"
+    )]
+    Lost,
     /// A call of the supervisor failed.
     #[error("{doing}: {errno}")]
     Supervisor {
@@ -216,7 +223,7 @@ impl Error {
             e if e.is_usage() => Exit::USAGE,
             Error::Exec { errno, .. } if matches!(*errno, Errno::NOENT | Errno::NOTDIR) => Exit::NOT_FOUND,
             Error::Exec { .. } => Exit::CANNOT_EXECUTE,
-            Error::Supervisor { .. } | Error::Threads { .. } => Exit::INTERNAL,
+            Error::Supervisor { .. } | Error::Threads { .. } | Error::Lost => Exit::INTERNAL,
             _ => Exit::ISOLATION,
         }
     }

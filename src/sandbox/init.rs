@@ -2,7 +2,7 @@
 //!
 //! The steps, in order; each needs what the ones after it take away:
 //!
-//! 1. die with the supervisor; forget its environment
+//! 1. die with the supervisor; forget its environment and its descriptors
 //! 2. the user and group maps, the mapped identity
 //! 3. loopback, the network's sockets, the host name
 //! 4. the private root
@@ -13,6 +13,7 @@
 //! 9. seccomp
 //! 10. the canary, then exec
 
+use super::house::{keep_house, keep_house_and_make, tidy};
 use super::layer::Layer;
 use super::notify::creation::Creator;
 use super::plan::Plan;
@@ -59,12 +60,29 @@ pub struct Ends {
     pub stdio: [OwnedFd; 3],
 }
 
+impl Ends {
+    fn all(&self) -> Vec<BorrowedFd<'_>> {
+        let some = [&self.go, &self.channel, &self.terminal, &self.watched, &self.group];
+        let some = some.into_iter().flatten().chain([&self.status]).chain(&self.stdio);
+        some.map(AsFd::as_fd).collect()
+    }
+}
+
 /// Everything from clone to exit; never returns.
 pub fn main(plan: &Plan, ends: Ends) -> ! {
     let status = ends.status.as_fd();
+    // What jess was started with, and has opened, is nobody's business inside: a process there could be made to use it.
+    let (trees, house) = plan.descriptors();
+    if let Err(errno) = sys::keep_only(&[&ends.all()[..], &trees, &house].concat()) {
+        fail(status, Failure::at(Step::Stdio)(errno));
+    }
     // Blocked before the fork, so that no end of the target is missed.
-    let mut waited = vec![libc::SIGCHLD, KILL_ALL.as_raw()];
+    let mut waited = vec![libc::SIGCHLD];
     waited.extend(FORWARDED);
+    if plan.tier == Tier::Landlock {
+        // In tier `full` the supervisor kills PID 1 itself, and nobody inside is to end it by this signal.
+        waited.push(KILL_ALL.as_raw());
+    }
     if let Err(errno) = sys::block_signals(&waited) {
         fail(status, Failure::at(Step::Fork)(errno));
     }
@@ -86,6 +104,12 @@ pub fn main(plan: &Plan, ends: Ends) -> ! {
         Ok(asked) => asked,
         Err(failure) => fail(status, failure),
     };
+    let ours =
+        slave.iter().chain(asked.iter().flat_map(|(own, theirs)| [own, theirs])).map(AsFd::as_fd).collect();
+    if let Err(errno) = sys::keep_only(&[ends.all(), house, ours].concat()) {
+        tidy(plan);
+        fail(status, Failure::at(Step::Stdio)(errno));
+    }
     match sys::fork() {
         Ok(None) => target(plan, &ends, asked.as_ref().map(|(_, theirs)| theirs), slave.as_ref()),
         Ok(Some(pid)) => {
@@ -126,13 +150,6 @@ fn own_terminal(plan: &Plan, ends: &Ends) -> Result<Option<OwnedFd>, Failure> {
         Ok(slave)
     };
     make().map(Some).map_err(Failure::at(Step::Terminal))
-}
-
-/// Removes the scratch directory of tier `landlock`. Nothing of the run may be alive.
-fn tidy(plan: &Plan) {
-    if let Some(scratch) = &plan.scratch {
-        scratch.remove();
-    }
 }
 
 fn fail(status: BorrowedFd<'_>, failure: Failure) -> ! {
@@ -270,59 +287,6 @@ fn keep_capabilities() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Forwards signals to the target's group, reaps everything, reports how the target ended, and ends what is left: as
-/// PID 1 of a namespace by ending itself, as the housekeeper of tier `landlock` one by one.
-fn keep_house(target: libc::pid_t, waited: &[i32], status: BorrowedFd<'_>, plan: &Plan) -> ! {
-    if let Some(scratch) = &plan.scratch {
-        scratch.sweep();
-    }
-    loop {
-        let signal = match sys::wait_signal(waited) {
-            Ok(signal) => signal,
-            Err(Errno::INTR) => continue,
-            Err(_) => leave(plan, 1),
-        };
-        attend(signal, target, status, plan);
-    }
-}
-
-/// Does what `signal` asks for; does not return if that was the end.
-fn attend(signal: i32, target: libc::pid_t, status: BorrowedFd<'_>, plan: &Plan) {
-    if signal == KILL_ALL.as_raw() {
-        leave(plan, 0)
-    }
-    if signal != libc::SIGCHLD {
-        // The group exists once the target has made its session; before that, the process alone.
-        if sys::kill(-target, signal).is_err() {
-            let _ = sys::kill(target, signal);
-        }
-        return;
-    }
-    loop {
-        match sys::wait(None, false) {
-            Ok(Some((ended, _))) if ended.pid == target => {
-                report(ended.status, status);
-                leave(plan, 0)
-            }
-            Ok(Some(_)) => {}
-            Ok(None) => break,
-            Err(Errno::INTR) => {}
-            Err(_) => leave(plan, 1),
-        }
-    }
-    if plan.tty.is_some() && has_stopped(target) {
-        Record::Suspended.send(status);
-    }
-}
-
-/// Whether the child `pid` was stopped since this was last asked.
-fn has_stopped(pid: libc::pid_t) -> bool {
-    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-    let Some(pid) = Pid::from_raw(pid) else { return false };
-    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-    matches!(waitid(WaitId::Pid(pid), options), Ok(Some(status)) if status.stopped())
-}
-
 /// Where the target sends PID 1 the descriptor of its filter, where that is asked.
 fn guard_channel(plan: &Plan) -> Result<Option<(OwnedFd, OwnedFd)>, Failure> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -334,99 +298,30 @@ fn guard_channel(plan: &Plan) -> Result<Option<(OwnedFd, OwnedFd)>, Failure> {
         .map_err(Failure::at(Step::Notify))
 }
 
-/// As [`keep_house`], and makes names for the command meanwhile.
-fn keep_house_and_make(
-    target: libc::pid_t,
-    waited: &[i32],
-    status: BorrowedFd<'_>,
-    plan: &Plan,
-    mut creator: Option<Creator<'_>>,
-) -> ! {
-    use rustix::event::{PollFd, PollFlags, poll};
-    let Ok(signals) = sys::signal_fd(waited) else { leave(plan, 1) };
-    while let Some(making) = &creator {
-        let mut fds = [
-            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(making.listener(), PollFlags::IN),
-        ];
-        let _ = poll(&mut fds, None);
-        let [signalled, asked] = fds.map(|fd| fd.revents());
-        while let Some(signal) =
-            signalled.contains(PollFlags::IN).then(|| sys::next_signal(signals.as_fd())).flatten()
-        {
-            attend(signal, target, status, plan);
-        }
-        if asked.contains(PollFlags::IN) {
-            making.serve();
-        } else if !asked.is_empty() {
-            // Nobody is left who could ask.
-            creator = None;
-        }
-    }
-    keep_house(target, waited, status, plan)
-}
-
-/// The end of PID 1, or of the housekeeper: nothing of the run is left.
-fn leave(plan: &Plan, code: i32) -> ! {
-    if plan.tier == Tier::Landlock {
-        kill_all();
-        tidy(plan);
-    }
-    sys::exit_now(code)
-}
-
-/// Kills and reaps every descendant of this process, which must be a subreaper.
-///
-/// Children are killed by number: they stay until they are reaped here. What is deeper becomes a child when its parent
-/// is gone, and is killed in the same round only by a descriptor that is known to be it.
-pub fn kill_all() {
-    use super::notify::processes;
-    use rustix::process::{Pid, PidfdFlags};
-    let own = rustix::process::getpid().as_raw_pid();
-    loop {
-        match sys::wait(None, false) {
-            Ok(Some(_)) | Err(Errno::INTR) => continue,
-            Ok(None) => {}
-            Err(_) => return,
-        }
-        let all = processes::all();
-        for pid in processes::below(own, &all) {
-            let parent = all.get(&pid).map(|known| known.parent);
-            if parent == Some(own) {
-                let _ = sys::kill(pid, libc::SIGKILL);
-            } else if let Some(process) = Pid::from_raw(pid)
-                && let Ok(pidfd) = rustix::process::pidfd_open(process, PidfdFlags::empty())
-                && processes::known(pid).map(|known| known.parent) == parent
-            {
-                let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
-            }
-        }
-        // Somebody ends now; what the killed leave behind is found in the next round.
-        let _ = sys::wait(None, true);
-    }
-}
-
-fn report(wait_status: i32, status: BorrowedFd<'_>) {
-    let record = if libc::WIFSIGNALED(wait_status) {
-        Record::Signalled { signal: libc::WTERMSIG(wait_status) as u8, core: libc::WCOREDUMP(wait_status) }
-    } else {
-        Record::Exited(libc::WEXITSTATUS(wait_status) as u8)
-    };
-    record.send(status);
-}
-
 /// Loads a filter that asks the supervisor, and hands that its end. Inside another jess that is asked there can be no
-/// second one: then the filter is loaded that does without.
+/// second one: then the filter is loaded that does without, if the one that is asked shows what it is.
 fn load_supervised(plan: &Plan, channel: Option<&OwnedFd>) -> Result<(), Failure> {
     let channel = channel.ok_or(Failure { step: Step::Notify, errno: libc::EBADF, item: 0 })?;
     match sys::notify::load_seccomp_with_listener(&plan.seccomp) {
         Ok(listener) => send_descriptor(channel, listener.as_fd()).map_err(Failure::at(Step::Notify)),
+        // The outer supervisor knows nothing of what is denied here. One of another program's decides about nothing.
+        Err(Errno::BUSY)
+            if plan.division.is_some() || (plan.tier == Tier::Landlock && !is_supervised_by_jess()) =>
+        {
+            Err(Failure::at(Step::Notify)(Errno::BUSY))
+        }
         Err(Errno::BUSY) => {
             sys::load_seccomp(&plan.seccomp_alone).map_err(Failure::at(Step::Seccomp))?;
             rustix::io::write(channel, b"A").map(drop).map_err(Failure::at(Step::Notify))
         }
         Err(errno) => Err(Failure::at(Step::Seccomp)(errno)),
     }
+}
+
+/// Whether a supervisor of tier `landlock` decides about this process's calls: to it, process 1 of the host is none of the
+/// run's and does not exist. To everybody else it does, and there is no right that this question needs.
+fn is_supervised_by_jess() -> bool {
+    rustix::thread::sched_getaffinity(rustix::process::Pid::from_raw(1)) == Err(Errno::SRCH)
 }
 
 fn target(plan: &Plan, ends: &Ends, asked: Option<&OwnedFd>, slave: Option<&OwnedFd>) -> ! {

@@ -4,12 +4,14 @@
 //! root already hides what is not granted; Landlock holds by itself when it does not, and it alone forbids writing to
 //! /proc (another process's memory through /proc/PID/mem, for one).
 
+use super::divide::{Entry, id_of};
 use super::plan::{Plan, Rights};
 use super::tier::Tier;
 use ::landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreatedAttr, Scope, make_bitflags,
 };
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 /// The newest ABI whose rights are asked for.
@@ -34,11 +36,23 @@ pub fn enter(plan: &Plan) -> Result<(), Errno> {
         ruleset = ruleset.handle_access(AccessNet::from_all(abi)).map_err(|_| Errno::INVAL)?;
     }
     let mut ruleset = ruleset.create().map_err(|_| Errno::INVAL)?;
-    for (path, rights) in &plan.landlock {
+    let rules = plan.division.as_ref().map_or(&plan.landlock, |division| &division.rules);
+    for (path, rights) in rules {
         let Ok(fd) = PathFd::new(path) else { continue };
         ruleset = ruleset
             .add_rule(PathBeneath::new(fd, access(*rights, path.is_dir()) & handled))
             .map_err(|_| Errno::INVAL)?;
+    }
+    for Entry { path, id, rights } in plan.division.iter().flat_map(|division| &division.entries) {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(fd) = rustix::fs::open(path, flags, Mode::empty()) else { continue };
+        let stat = rustix::fs::fstat(&fd)?;
+        let directory = FileType::from_raw_mode(stat.st_mode).is_dir();
+        if id_of(&stat) == *id {
+            ruleset = ruleset
+                .add_rule(PathBeneath::new(fd, access(*rights, directory) & handled))
+                .map_err(|_| Errno::INVAL)?;
+        }
     }
     ruleset.restrict_self().map(drop).map_err(|_| Errno::INVAL)
 }

@@ -18,6 +18,7 @@
 //! | `level` | entry points by how far the command is trusted |
 //! | `toolchain` | toolchains in a home directory |
 //! | `protect` | denied paths below a grant |
+//! | `divide` | the same in tier `landlock` |
 //! | `identity` | who the command is |
 //! | `terminal` | a terminal of the command's own |
 //! | `tier` | how strong it can be here |
@@ -28,6 +29,7 @@
 //! | `landlock`, `seccomp`, `limits`, `env` | one layer each |
 //! | `start` | the outside until the command runs |
 //! | `init` | the order of the steps inside |
+//! | `house` | PID 1, or the housekeeper, while the command runs |
 //! | `canary` | proof, from inside, that forbidden things fail |
 //! | `status` | how the inside reports |
 //! | `notify` | calls that the supervisor decides about, in tier `landlock` |
@@ -44,8 +46,10 @@ mod canary;
 pub mod cgroup;
 mod crowd;
 pub mod denial;
+mod divide;
 pub mod env;
 mod error;
+mod house;
 mod identity;
 mod init;
 mod landlock;
@@ -289,7 +293,7 @@ impl Sandbox {
     /// from this process is taken for the run's.
     fn keep_house(&self) {
         if self.plan.tier == Tier::Landlock {
-            init::kill_all();
+            house::kill_all();
             if let Some(scratch) = &self.plan.scratch {
                 scratch.remove();
             }
@@ -317,6 +321,11 @@ impl Sandbox {
                 errno: errno(),
             },
             Step::Cwd => Error::Cwd { path: self.plan.cwd.clone(), errno: errno() },
+            Step::Notify if failure.errno == libc::EBUSY => Error::NeedsFull {
+                what: "being supervised where a supervisor that is not jess's, or that knows nothing of what is denied \
+                       here, is asked already (of a container manager, or of the run around this one)"
+                    .into(),
+            },
             Step::Canary => Error::Canary {
                 what: canary::TRIES.get(failure.item as usize).map_or("something forbidden", |t| t.what),
             },

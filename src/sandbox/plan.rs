@@ -10,6 +10,7 @@ pub(super) use confined::plan as confined;
 pub(super) use grants::open_tree_checked;
 use grants::{Resolved, clone_tree, file_id, links, resolve_grants};
 
+use super::divide::Division;
 use super::env::HOME;
 use super::error::Error;
 use super::identity::Identity;
@@ -23,10 +24,11 @@ use super::sys::{self, CStrings};
 use super::terminal;
 use super::tier::Tier;
 use super::walk::walk;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Top-level directories that belong to the system and are shown read-only.
 pub(super) const SYSTEM_DIRS: [&str; 8] = ["usr", "etc", "bin", "sbin", "lib", "lib64", "lib32", "libx32"];
@@ -97,6 +99,8 @@ pub(super) struct Plan {
     /// Whether /etc is a directory of its own, with a link to each entry of the host's.
     pub own_etc: bool,
     pub landlock: Vec<(PathBuf, Rights)>,
+    /// Tier `landlock`: what is enforced in place of `landlock`, where something below a grant is denied.
+    pub division: Option<Arc<Division>>,
     pub landlock_abi: u32,
     pub seccomp: Vec<libc::sock_filter>,
     /// The filter where another jess, around this one, is asked already.
@@ -152,6 +156,7 @@ impl Plan {
             own_etc: spec.inject.iter().any(|i| i.dest.starts_with("/etc"))
                 || matches!(spec.net, Net::Captured(_)),
             landlock: Vec::new(),
+            division: None,
             landlock_abi: sys::landlock_abi().min(spec.landlock_abi.unwrap_or(u32::MAX)),
             seccomp: seccomp::program(policy),
             seccomp_alone: seccomp::program(seccomp::Policy { watched: false, ..policy }),
@@ -404,6 +409,17 @@ impl Plan {
     fn paths_with(&self, wanted: impl Fn(Rights) -> bool) -> Vec<PathBuf> {
         let granted = self.landlock.iter().filter(|(_, rights)| wanted(*rights));
         granted.map(|(path, _)| path.canonicalize().unwrap_or_else(|_| path.clone())).collect()
+    }
+
+    /// The descriptors that the inside needs: first trees to attach, then what a directory is removed by.
+    pub fn descriptors(&self) -> (Vec<BorrowedFd<'_>>, Vec<BorrowedFd<'_>>) {
+        let binds = self.system.iter().chain(&self.grants).chain(&self.host_files);
+        let trees = binds.filter_map(|bind| match &bind.source {
+            Source::Tree(tree) => Some(tree.as_fd()),
+            _ => None,
+        });
+        let scratch = self.scratch.iter().flat_map(Scratch::descriptors);
+        (trees.collect(), scratch.collect())
     }
 
     /// The item that a failed step is about.

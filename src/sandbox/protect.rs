@@ -54,7 +54,7 @@ pub struct Guard {
 
 /// What a denied path turned out to be.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+pub enum Place {
     /// It is there.
     There { path: PathBuf, directory: bool },
     /// The first component that is missing: this name in this directory.
@@ -156,7 +156,7 @@ fn is_system(path: &Path) -> bool {
 }
 
 /// What the absolute `path` is: itself if its last component is a link, and what it leads to.
-fn places(path: &Path) -> std::io::Result<Vec<Place>> {
+pub fn places(path: &Path) -> std::io::Result<Vec<Place>> {
     let mut found = Vec::new();
     let mut path = path.to_path_buf();
     for _ in 0..LINKS_AT_MOST {

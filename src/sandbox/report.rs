@@ -181,6 +181,9 @@ impl Report {
     }
 }
 
+/// What is missing and is no limit.
+const OF_FILES: [&str; 2] = [super::start::WITHOUT_LANDLOCK, super::start::SUPERVISED_OUTSIDE];
+
 fn layers(sandbox: &Sandbox) -> Vec<LayerReport> {
     let plan = &sandbox.plan;
     Layer::ALL
@@ -190,12 +193,17 @@ fn layers(sandbox: &Sandbox) -> Vec<LayerReport> {
                 Layer::Landlock => {
                     let lost = landlock::rights_lost(plan.landlock_abi).into_iter().map(str::to_owned);
                     let open = plan.notes.iter().filter(|_| plan.tier == Tier::Landlock).cloned();
-                    lost.chain(open).collect()
+                    lost.chain(open)
+                        .chain(sandbox.unheld.iter().filter(|why| OF_FILES.contains(&why.as_str())).cloned())
+                        .collect()
                 }
                 Layer::Mounts if plan.tier == Tier::Full => plan.notes.clone(),
-                Layer::Limits => {
-                    sandbox.unheld.iter().filter(|why| *why != super::UNWATCHED).cloned().collect()
-                }
+                Layer::Limits => sandbox
+                    .unheld
+                    .iter()
+                    .filter(|why| *why != super::UNWATCHED && !OF_FILES.contains(&why.as_str()))
+                    .cloned()
+                    .collect(),
                 _ => Vec::new(),
             };
             let needs_namespaces = matches!(

@@ -77,6 +77,11 @@ impl Scratch {
         rustix::io::fcntl_dupfd_cloexec(&self.own, 0)
     }
 
+    /// What it is removed by.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.parent.as_fd(), self.own.as_fd()]
+    }
+
     /// HOME of the run.
     pub fn home(&self) -> PathBuf {
         self.path.join("home")

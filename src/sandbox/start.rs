@@ -5,7 +5,7 @@ use super::notify::{self, Closed, OneDoor, Vouched};
 use super::plan::{self, Plan};
 use super::sys::{self, Cloned};
 use super::{
-    Error, Failure, Net, Sandbox, Spec, Step, Tier, Watch, Weakened, cgroup, init, receive_descriptor,
+    Error, Failure, Layer, Net, Sandbox, Spec, Step, Tier, Watch, Weakened, cgroup, init, receive_descriptor,
     terminal,
 };
 use rustix::fd::{AsFd, OwnedFd};
@@ -70,7 +70,13 @@ fn pipes() -> Result<(Outside, OwnedFd, [OwnedFd; 3]), Error> {
 fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
     let started = Instant::now();
     let plan = Plan::new(spec, weakened)?;
+    if plan.landlock_abi == 0 && spec.require == Tier::Full && weakened.keeps(Layer::Landlock) {
+        return Err(Error::NoLandlock);
+    }
     let (group, mut unheld) = cgroup::group_of(&spec.limits, spec.cgroup.as_deref());
+    if plan.landlock_abi == 0 && weakened.keeps(Layer::Landlock) {
+        unheld.push(WITHOUT_LANDLOCK.into());
+    }
     let door = door_of(group.as_ref())?;
     let (outside, status_in, stdio) = pipes()?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(Error::supervisor("making a pipe"));
@@ -132,6 +138,14 @@ fn spawn_full(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
 pub(super) const UNWATCHED: &str = "refusals are not watched for: inside another run that is watched, and with a denied name that does \
                          not exist, there can be no second watcher";
 
+/// What tier `full` lacks without Landlock.
+pub(super) const WITHOUT_LANDLOCK: &str = "this kernel has no Landlock (Linux 5.13, and `landlock` in the lsm= list): files of /proc, and FIFOs of the \
+                                host in a read-only grant, can be written to; --require full refuses that";
+
+/// What a run inside another one of tier `landlock` lacks.
+pub(super) const SUPERVISED_OUTSIDE: &str = "inside another run: changes of metadata, connections and questions about processes follow the rules of that \
+                                  run, not of this one";
+
 /// What a process writes `0` to in order to join `group`.
 fn door_of(group: Option<&cgroup::Group>) -> Result<Option<OwnedFd>, Error> {
     group.map(cgroup::Group::door).transpose().map_err(Error::supervisor("opening the control group"))
@@ -189,12 +203,16 @@ fn spawn_landlock(spec: &Spec, weakened: Weakened) -> Result<Sandbox, Error> {
             let rules = notify::Rules {
                 writable: sandbox.plan.writable(),
                 readable: sandbox.plan.readable(),
+                division: sandbox.plan.division.clone(),
                 scratch,
                 connect,
                 vouched,
             };
             // Without a descriptor, another supervisor is asked already, or the set-up failed and says why later.
             let asked = channel.as_ref().and_then(receive_descriptor);
+            if asked.is_none() && !spec.unconfined {
+                sandbox.unheld.push(SUPERVISED_OUTSIDE.into());
+            }
             let witness = sandbox.plan.witness();
             sandbox.supervisor = asked.map(|fd| notify::Supervisor::new(fd, rules, pid, witness));
             Ok(sandbox)

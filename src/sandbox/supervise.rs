@@ -262,13 +262,13 @@ impl Sandbox {
         }
         match (record, stop.reason) {
             (Some(Record::Failed(failure)), _) => Err(self.explain(failure)),
-            (Some(Record::Ready | Record::Suspended), _) => Err(Error::Vanished),
+            (Some(Record::Ready | Record::Suspended), _) => Err(Error::Lost),
             (_, Reason::TimeLimit) => Ok(Ending::TimedOut),
             (None, Reason::Overcrowded) => Ok(Ending::Signalled { signal: libc::SIGKILL as u8, core: false }),
             (Some(Record::Exited(code)), _) => Ok(Ending::Exited(code)),
             (Some(Record::Signalled { signal, core }), _) => Ok(Ending::Signalled { signal, core }),
             (None, Reason::Told(signal)) => Ok(Ending::Stopped(signal as u8)),
-            (None, Reason::None) => Err(Error::Vanished),
+            (None, Reason::None) => Err(Error::Lost),
         }
     }
 }

@@ -4,7 +4,7 @@
 pub mod notify;
 pub mod stdio;
 
-use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString, c_char, c_int, c_ulong};
 use std::ptr;
@@ -445,6 +445,31 @@ pub fn release_image() {
 pub fn close_here(fd: BorrowedFd<'_>) {
     // SAFETY: only forked processes that end by `exit_now` call this, so the owner's drop never runs in them.
     unsafe { libc::close(fd.as_raw_fd()) };
+}
+
+/// Closes every descriptor but `kept`, in a copy of this process that never returns to their owners, and makes the standard
+/// streams ones of /dev/null. Numbers below 3 in `kept` are not kept.
+pub fn keep_only(kept: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    let null = rustix::fs::open(
+        "/dev/null",
+        rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    )?;
+    for standard in 0..=2 {
+        dup_to_standard(null.as_fd(), standard)?;
+    }
+    let mut numbers: Vec<u32> = kept.iter().filter_map(|fd| u32::try_from(fd.as_raw_fd()).ok()).collect();
+    numbers.sort_unstable();
+    let mut first = 3;
+    for number in numbers.into_iter().chain([u32::MAX]) {
+        if number > first {
+            // SAFETY: only forked processes that end by `exit_now` call this, so no owner's drop runs in them.
+            check(unsafe { libc::syscall(libc::SYS_close_range, first, number - 1, 0) })?;
+        }
+        first = first.max(number.saturating_add(1));
+    }
+    std::mem::forget(null);
+    Ok(())
 }
 
 /// Marks every descriptor from `first` on close-on-exec.

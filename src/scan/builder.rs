@@ -5,7 +5,7 @@ use super::finding::Severity;
 use super::rule::{self, Loaded, Rule, RuleError};
 use super::shape::{Compiler, ShapeError};
 use super::{model, tables};
-use memchr::memmem::Finder;
+use aho_corasick::packed;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) struct Pattern {
     /// The window must hold one of these, unless there are none.
     pub needs: Cow<'static, [&'static str]>,
     own_needs: Vec<String>,
-    search: OnceLock<Vec<Finder<'static>>>,
+    search: OnceLock<Option<packed::Searcher>>,
     /// Bytes before and after a trigger.
     pub near: [usize; 2],
     compiled: OnceLock<Option<regex::bytes::Regex>>,
@@ -49,11 +49,17 @@ impl Pattern {
 
     /// Whether `window` holds what the expression needs.
     pub fn possible(&self, window: &[u8]) -> bool {
-        let finders = self.search.get_or_init(|| {
-            let own = self.own_needs.iter().map(String::as_str);
-            self.needs.iter().copied().chain(own).map(|n| Finder::new(n).into_owned()).collect()
-        });
-        finders.is_empty() || finders.iter().any(|f| f.find(window).is_some())
+        let needs = || self.needs.iter().copied().chain(self.own_needs.iter().map(String::as_str));
+        // All at once, in vectors; on a machine without them, one after the other.
+        match self.search.get_or_init(|| {
+            packed::Config::new().heuristic_pattern_limits(false).builder().extend(needs()).build()
+        }) {
+            Some(all) => all.find(window).is_some(),
+            None => {
+                needs().next().is_none()
+                    || needs().any(|n| memchr::memmem::find(window, n.as_bytes()).is_some())
+            }
+        }
     }
 }
 

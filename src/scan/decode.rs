@@ -80,7 +80,7 @@ impl View {
 
 /// Common words, rotated and reversed, as hashes; a bit set keeps the look-up of other words cheap.
 pub(crate) struct Marks {
-    bits: Vec<u64>,
+    bits: [u64; 1 << 10],
     rotated: HashSet<u64>,
     reversed: HashSet<u64>,
 }
@@ -97,7 +97,7 @@ pub(crate) fn marks() -> &'static Marks {
         let rotated: HashSet<u64> = words().map(|w| token::hash(&d::rot13(w.as_bytes()))).collect();
         let backwards = |w: &str| token::hash(&w.bytes().rev().collect::<Vec<u8>>());
         let reversed: HashSet<u64> = words().filter(|w| !PALINDROMIC.contains(w)).map(backwards).collect();
-        let mut bits = vec![0u64; 1 << 10];
+        let mut bits = [0u64; 1 << 10];
         for h in rotated.iter().chain(&reversed) {
             let b = (h >> 48) as usize;
             bits[b >> 6] |= 1 << (b & 63);
@@ -107,10 +107,14 @@ pub(crate) fn marks() -> &'static Marks {
 }
 
 impl Marks {
+    /// A bit for each upper half of a hash.
+    pub fn bits(&self) -> &[u64; 1 << 10] {
+        &self.bits
+    }
+
     #[inline(always)]
     pub fn maybe(&self, hash: u64) -> bool {
-        let b = (hash >> 48) as usize;
-        self.bits.get(b >> 6).is_some_and(|w| w & (1 << (b & 63)) != 0)
+        self.bits[(hash >> 54) as usize] >> (hash >> 48 & 63) & 1 != 0
     }
 }
 

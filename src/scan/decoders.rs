@@ -19,10 +19,18 @@ pub(crate) fn rot13(run: &[u8]) -> Vec<u8> {
 pub(crate) fn readable(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let (mut n, mut odd, mut letters) = (0usize, 0usize, 0usize);
-    for c in text.chars() {
-        n += 1;
-        odd += usize::from(c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
-        letters += usize::from(c.is_alphanumeric() || c == ' ');
+    if text.is_ascii() {
+        n = bytes.len();
+        for b in bytes {
+            odd += usize::from(b.is_ascii_control() & !matches!(b, b'\n' | b'\r' | b'\t'));
+            letters += usize::from(b.is_ascii_alphanumeric() | (*b == b' '));
+        }
+    } else {
+        for c in text.chars() {
+            n += 1;
+            odd += usize::from(c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+            letters += usize::from(c.is_alphanumeric() || c == ' ');
+        }
     }
     n >= 6 && odd * 20 <= n && letters * 2 >= n
 }
@@ -217,6 +225,10 @@ pub(crate) fn codes(text: &[u8], tokens: &[Token], i: usize, out: &mut Vec<View>
         ),
         ("octal", |w| if w.len() == 3 { radix(w, 8).filter(|v| (32..127).contains(v)) } else { None }, 8),
     ];
+    // No kind has words of another length.
+    if !tokens.get(i).is_some_and(|t| matches!(unprefixed(text, t).len(), 2 | 3 | 8)) {
+        return 0;
+    }
     for (name, parse, least) in kinds {
         // Most rows are none; that shows in the first few.
         let first = tokens.get(i..i + least).unwrap_or_default();

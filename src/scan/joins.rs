@@ -2,6 +2,7 @@
 //! not separated at all. The result is a second word stream in which such pieces are whole again; it is empty when the
 //! text has none.
 
+use super::letters::Prefixes;
 use super::lexicon::Lexicon;
 use super::survey::{LONG, RUN, SPELLED};
 use super::token::{self, DIGIT, FOLDED, GLUE, LETTER, LINE, SINGLE, SPACE, Token};
@@ -108,7 +109,8 @@ fn long(text: &[u8], t: &Token, lexicon: &Lexicon, scratch: &mut Vec<u8>) -> Opt
     scratch.clear();
     token::folded_onto(text, t.start as usize, (t.end as usize).min(t.start as usize + 32), scratch);
     let known = |from: usize| {
-        (3..=12).any(|len| scratch.get(from..from + len).is_some_and(|w| lexicon.exact(token::hash(w)) != 0))
+        let word = Prefixes::of(scratch.get(from..).unwrap_or_default());
+        (3..=12.min(scratch.len().saturating_sub(from))).any(|len| lexicon.exact(word.hash(len)) != 0)
     };
     if !known(0) && !known(1) {
         return None;
@@ -148,7 +150,9 @@ fn digits(text: &[u8], t: &Token, lexicon: &Lexicon, scratch: &mut Vec<u8>) -> O
         // A word of digits alone (`7815`) is left as it is.
         return None;
     }
-    for one in [b'i', b'l'] {
+    let bytes = text.get(t.start as usize..t.end as usize).unwrap_or_default();
+    let ones: &[u8] = if bytes.contains(&b'1') || !bytes.is_ascii() { b"il" } else { b"i" };
+    for one in ones.iter().copied() {
         scratch.clear();
         token::folded_onto(text, t.start as usize, t.end as usize, scratch);
         for b in scratch.iter_mut() {
@@ -187,19 +191,24 @@ fn segment(text: &[u8], letters: &[Token], lexicon: &Lexicon) -> Option<Vec<Toke
     let mut folded = Vec::with_capacity(letters.len());
     let mut index = Vec::with_capacity(letters.len());
     for (i, t) in letters.iter().enumerate() {
-        let end = (t.end as usize)
-            .max(t.start as usize + token::decode(text, t.start as usize).map_or(1, |(_, l)| l));
-        let f = token::folded(text, t.start as usize, end);
-        index.extend(std::iter::repeat_n(i, f.len()));
-        folded.extend(f);
+        let start = t.start as usize;
+        match text.get(start) {
+            Some(b) if t.end == t.start + 1 && b.is_ascii_alphanumeric() => folded.push(b | 0x20),
+            _ => {
+                let end = (t.end as usize).max(start + token::decode(text, start).map_or(1, |(_, l)| l));
+                token::folded_onto(text, start, end, &mut folded);
+            }
+        }
+        index.resize(folded.len(), i);
     }
     let mut out = Vec::new();
     let mut known = 0;
     let mut at = 0;
     while at < folded.len() {
         let longest = (folded.len() - at).min(16);
+        let letters_on = Prefixes::of(folded.get(at..).unwrap_or_default());
         let found = (2..=longest).rev().find_map(|len| {
-            let word = lexicon.exact(token::hash(folded.get(at..at + len)?));
+            let word = lexicon.exact(letters_on.hash(len));
             (word != 0).then_some((len, word))
         });
         let (len, word) = found.unwrap_or((1, 0));
@@ -207,7 +216,7 @@ fn segment(text: &[u8], letters: &[Token], lexicon: &Lexicon) -> Option<Vec<Toke
         let (a, b) = (*index.get(at)?, *index.get(at + len - 1)?);
         let flags = letters.get(a)?.flags & !SPACE | FOLDED | LETTER;
         out.push(Token {
-            hash: token::hash(folded.get(at..at + len)?),
+            hash: letters_on.hash(len),
             start: letters.get(a)?.start,
             end: letters.get(b)?.end,
             word,

@@ -79,14 +79,28 @@ impl Around {
     /// The groups near word `at`.
     #[inline(always)]
     fn of(&self, at: usize) -> Near {
+        const WIDTH: usize = 2 * RADIUS + 1;
         let block = at / BLOCK;
-        let own = self.0.get(block).copied().unwrap_or(0);
+        let mut edge = [0; WIDTH];
+        let row = match block.checked_sub(RADIUS).and_then(|from| self.0.get(from..)?.first_chunk()) {
+            Some(row) => row,
+            // At the head and at the end of the text there are fewer blocks.
+            None => {
+                let skipped = RADIUS.saturating_sub(block);
+                let blocks = self.0.get(block.saturating_sub(RADIUS)..).unwrap_or_default();
+                edge.iter_mut().skip(skipped).zip(blocks).for_each(|(e, b)| *e = *b);
+                &edge
+            }
+        };
+        let own = row[RADIUS];
         let mut all = [[own; 2]; RADIUS + 1];
         let (mut left, mut right) = (own, own);
-        for (radius, groups) in all.iter_mut().enumerate().skip(1) {
-            left |= block.checked_sub(radius).and_then(|b| self.0.get(b)).copied().unwrap_or(0);
-            right |= self.0.get(block + radius).copied().unwrap_or(0);
-            *groups = [left, right];
+        let mut radius = 1;
+        while radius <= RADIUS {
+            left |= row[RADIUS - radius];
+            right |= row[RADIUS + radius];
+            all[radius] = [left, right];
+            radius += 1;
         }
         all
     }
@@ -168,14 +182,34 @@ fn list<'a, T>(starts: &[u32], all: &'a [T], at: usize) -> &'a [T] {
     }
 }
 
-/// A place in [`Lexicon::stem_bits`] for the first three letters.
+/// A place in [`Lexicon::stem_bits`] for the [`head`] of a word.
 #[inline(always)]
-pub(crate) fn stem_bit(folded: &[u8]) -> usize {
-    let mut x = 0u32;
-    for b in folded.iter().take(3) {
-        x = (x << 8) | u32::from(*b);
+pub(crate) fn stem_bit(head: u32) -> usize {
+    (head.wrapping_mul(0x9e37_79b1) >> 16) as usize
+}
+
+/// The first three letters of a folded word as a number; the first is the lowest byte.
+#[inline(always)]
+pub(crate) fn head(folded: &[u8]) -> u32 {
+    folded.iter().take(3).rev().fold(0, |x, b| x << 8 | u32::from(*b))
+}
+
+/// A bit for each [`stem_bit`] and each upper half of a hash that rules know.
+#[derive(Debug)]
+pub(crate) struct Sieve<'a> {
+    known: Box<[u64; 1 << 10]>,
+    stems: &'a [u64; 1 << 10],
+}
+
+impl Sieve<'_> {
+    /// Whether rules may know the word with this hash, this [`stem_bit`] and this length; a word of other letters than
+    /// ASCII they may know at any rate.
+    #[inline(always)]
+    pub fn passes(&self, hash: u64, stem: u16, len: u8) -> bool {
+        let known = self.known[(hash >> 54) as usize] >> (hash >> 48 & 63);
+        let stem = self.stems[usize::from(stem >> 6)] >> (stem & 63);
+        (known | stem & u64::from(usize::from(len) >= MIN_STEM)) & 1 != 0
     }
-    (x.wrapping_mul(0x9e37_79b1) >> 16) as usize
 }
 
 impl Lexicon {
@@ -194,6 +228,17 @@ impl Lexicon {
         for t in tokens {
             t.word = self.word(text, t);
         }
+    }
+
+    /// What tells most words off; those whose bit is in `more` pass, too.
+    pub fn sieve(&self, more: &[u64; 1 << 10]) -> Sieve<'_> {
+        // The compiler gives both this length.
+        static ALL: [u64; 1 << 10] = [u64::MAX; 1 << 10];
+        let own = self.known.as_ref().try_into().unwrap_or(&ALL);
+        let stems = self.stem_bits.as_ref().try_into().unwrap_or(&ALL);
+        let mut known = Box::new(*more);
+        known.iter_mut().zip(own).for_each(|(k, o)| *k |= o);
+        Sieve { known, stems }
     }
 
     /// The id of the exact word with this hash, or 0.
@@ -226,7 +271,7 @@ impl Lexicon {
         let start = t.start as usize;
         if t.flags & token::FOLDED == 0 {
             let Some([a, b, c]) = text.get(start..start + 3) else { return 0 };
-            let bit = stem_bit(&[a | 0x20, b | 0x20, c | 0x20]);
+            let bit = stem_bit(head(&[a | 0x20, b | 0x20, c | 0x20]));
             if self.stem_bits.get(bit >> 6).is_none_or(|w| w & (1 << (bit & 63)) == 0) {
                 return 0;
             }
@@ -240,12 +285,12 @@ impl Lexicon {
 
     /// The longest stem that starts the folded word.
     pub fn stem_slow(&self, folded: &[u8]) -> u16 {
-        let Some(head) = folded.get(..MIN_STEM) else { return 0 };
-        let bit = stem_bit(head);
+        let Some(first) = folded.get(..MIN_STEM) else { return 0 };
+        let bit = stem_bit(head(first));
         if self.stem_bits.get(bit >> 6).is_none_or(|w| w & (1 << (bit & 63)) == 0) {
             return 0;
         }
-        let lengths = look_up(&self.heads, token::hash(head));
+        let lengths = look_up(&self.heads, token::hash(first));
         if lengths == 0 {
             return 0;
         }
@@ -277,8 +322,10 @@ impl Lexicon {
             let Some(t) = tokens.get(at) else { continue };
             let near = around.map_or([[u64::MAX; 2]; RADIUS + 1], |a| a.of(at));
             for anchor in list(&self.anchor_starts, &self.anchors, usize::from(t.word)) {
-                let [left, right] = anchor.reach.map(|r| near[usize::from(r) % (RADIUS + 1)]);
-                if anchor.needs[0] & !left[0] | anchor.needs[1] & !right[1] != 0 {
+                let [left, right] = anchor.reach;
+                let left = near[usize::from(left) % (RADIUS + 1)][0];
+                let right = near[usize::from(right) % (RADIUS + 1)][1];
+                if anchor.needs[0] & !left | anchor.needs[1] & !right != 0 {
                     continue;
                 }
                 let Some(shape) = self.shapes.get(usize::from(anchor.shape)) else { continue };
@@ -380,14 +427,15 @@ impl Search<'_> {
 
     /// Matches elements `k..` from token `at` on; returns the last token of the match.
     fn forward(&mut self, k: usize, at: usize) -> Option<usize> {
-        let Some(e) = self.elements.get(k).copied() else { return at.checked_sub(1) };
+        let elements = self.elements;
+        let Some(e) = elements.get(k) else { return at.checked_sub(1) };
         for skip in 0..=usize::from(e.gap) {
             self.steps = self.steps.checked_sub(1)?;
             let i = at + skip;
             if i >= self.tokens.len() || !e.across && self.sentence_at(i) {
                 break;
             }
-            if let Some(len) = self.element_at(&e, i)
+            if let Some(len) = self.element_at(e, i)
                 && let Some(last) = self.forward(k + 1, i + len)
             {
                 return Some(last);
@@ -399,7 +447,8 @@ impl Search<'_> {
     /// Matches elements `..k` so that element `k` starts at token `at`; returns the first token of the match.
     fn backward(&mut self, k: usize, at: usize) -> Option<usize> {
         let Some(j) = k.checked_sub(1) else { return Some(at) };
-        let (e, next) = (*self.elements.get(j)?, self.elements.get(k)?);
+        let elements = self.elements;
+        let (e, next) = (elements.get(j)?, elements.get(k)?);
         let (gap, across) = (usize::from(next.gap), next.across);
         for skip in 0..=gap {
             let Some(end) = at.checked_sub(skip) else { break };
@@ -409,7 +458,7 @@ impl Search<'_> {
             for len in 1..=usize::from(e.longest) {
                 self.steps = self.steps.checked_sub(1)?;
                 let Some(i) = end.checked_sub(len) else { break };
-                if self.element_at(&e, i) == Some(len)
+                if self.element_at(e, i) == Some(len)
                     && let Some(first) = self.backward(j, i)
                 {
                     return Some(first);
@@ -424,8 +473,9 @@ impl Search<'_> {
     }
 
     fn backward_skipping(&mut self, j: usize, k: usize, at: usize) -> Option<usize> {
-        let before = *self.elements.get(j.checked_sub(1)?)?;
-        let (skipped, e) = (self.elements.get(j)?, self.elements.get(k)?);
+        let elements = self.elements;
+        let before = elements.get(j.checked_sub(1)?)?;
+        let (skipped, e) = (elements.get(j)?, elements.get(k)?);
         let (gap, across) = (usize::from(e.gap.max(skipped.gap)), e.across);
         for skip in 0..=gap {
             let i = at.checked_sub(skip)?.checked_sub(1)?;
@@ -433,7 +483,7 @@ impl Search<'_> {
             if self.sentence_at(i + 1) && !across {
                 return None;
             }
-            if self.element_at(&before, i) == Some(1)
+            if self.element_at(before, i) == Some(1)
                 && let Some(first) = self.backward(j - 1, i)
             {
                 return Some(first);

@@ -3,6 +3,7 @@
 //! | module | concern |
 //! |---|---|
 //! | [`fold`] | one letter as a reader sees it |
+//! | [`classes`] | what a byte is to the search for words |
 //! | [`letters`] | where words end, and their hashes |
 //! | [`token`] | words, folded and hashed, in one pass |
 //! | [`survey`] | which words later stages have to look at |
@@ -23,6 +24,7 @@
 pub mod baseline;
 mod builder;
 mod carrier;
+mod classes;
 mod context;
 mod decode;
 mod decoders;

@@ -34,7 +34,7 @@ const MAGIC: &[u8; 8] = b"jessmdl2";
 /// The shipped weights.
 #[derive(Debug, Clone, Copy)]
 pub struct Model<'a> {
-    weights: &'a [u8],
+    weights: &'a [u8; SLOTS],
     /// Sum from which a window counts as a finding.
     pub threshold: i32,
     /// What is added to each window.
@@ -68,8 +68,8 @@ impl<'a> Model<'a> {
         let (threshold, rest) = rest.split_first_chunk::<4>()?;
         let (bias, rest) = rest.split_first_chunk::<4>()?;
         let (scale, weights) = rest.split_first_chunk::<4>()?;
-        (weights.len() == SLOTS).then_some(Model {
-            weights,
+        Some(Model {
+            weights: weights.try_into().ok()?,
             threshold: i32::from_le_bytes(*threshold),
             bias: i32::from_le_bytes(*bias),
             scale: i32::from_le_bytes(*scale),
@@ -88,14 +88,14 @@ impl<'a> Model<'a> {
 
     #[inline(always)]
     fn weight(&self, slot: u32) -> i32 {
-        self.weights.get(slot as usize & (SLOTS - 1)).map_or(0, |w| i32::from(*w as i8))
+        i32::from(self.weights[slot as usize & (SLOTS - 1)] as i8)
     }
 
-    /// What a word weighs by itself inside a clause, and as the first of one.
-    pub(crate) fn plain(&self, t: &Token) -> [i16; 2] {
+    /// What a word weighs by itself.
+    #[inline(always)]
+    pub(crate) fn plain(&self, t: &Token) -> i32 {
         let word = identity(t);
-        let one = self.weight(slot(word));
-        [false, true].map(|start| (one + self.weight(slot(word.wrapping_add(place(start))))) as i16)
+        self.weight(slot(word)) + self.weight(slot(word.wrapping_add(place(starts(t)))))
     }
 
     /// What the words of step `n` weigh, in their order.

@@ -279,7 +279,7 @@ impl Compiler {
         let mut stem_bits = vec![0u64; 1 << 10];
         let mut heads: HashMap<u64, u32> = HashMap::new();
         for (folded, _) in self.texts.iter().filter(|(_, stem)| *stem) {
-            let bit = lexicon::stem_bit(folded);
+            let bit = lexicon::stem_bit(lexicon::head(folded));
             if let Some(slot) = stem_bits.get_mut(bit >> 6) {
                 *slot |= 1 << (bit & 63);
             }

@@ -5,7 +5,7 @@
 //! listed could not have made the stage report anything. The exception is the learned model, see [`model::GATE`].
 
 use super::decode;
-use super::lexicon::{ANCHOR, Around, BLOCK, Lexicon, MIN_STEM, TRIGGER};
+use super::lexicon::{ANCHOR, Around, BLOCK, Lexicon, MIN_STEM, Sieve, TRIGGER};
 use super::model::{self, Model};
 use super::token::{DIGIT, ESCAPED, FOLDED, GLUE, LETTER, LINE, SINGLE, Token};
 
@@ -56,7 +56,7 @@ impl Survey {
     }
 
     /// Looks closer at word `i`, which follows the one before after `gap` bytes.
-    fn special(&mut self, t: &Token, i: usize, gap: u32, alike: u32, rows: &mut (usize, usize)) {
+    fn special(&mut self, t: &Token, i: usize, gap: u32) {
         if gap as usize >= MORSE {
             self.gaps.push(i as u32);
         }
@@ -64,48 +64,86 @@ impl Survey {
         if joins && i > 0 {
             self.pieces.push(i as u32 - 1);
         }
-        let (singles, codes) = rows;
-        *singles = if t.len == 1 && t.flags & SINGLE == 0 { *singles + 1 } else { 0 };
-        if *singles == SPELLED || *singles > SPELLED && i % RUN == SPELLED - 1 {
-            self.pieces.push((i + 1 - SPELLED) as u32);
-        }
-        let mixed = t.flags & (DIGIT | LETTER) == DIGIT | LETTER;
-        if t.len >= 2 && t.word == 0 && (mixed || t.len >= LONG) || t.flags & ESCAPED != 0 {
+        if t.len >= 2 && t.word == 0 && (mixed(t) || t.len >= LONG) || t.flags & ESCAPED != 0 {
             self.pieces.push(i as u32);
         }
-        let bytes = t.end - t.start;
-        if t.flags & (FOLDED | SINGLE) == 0 {
-            if bytes as usize >= decode::MIN_RUN {
-                self.runs.push(i as u32);
-            } else if alike >= 4 && bytes >= 4 {
+        if t.flags & (FOLDED | SINGLE) == 0 && (t.end - t.start) as usize >= decode::MIN_RUN {
+            self.runs.push(i as u32);
+        }
+    }
+
+    /// Rows of words, whose bits are those of the 64 words from `first` on in `now` and of the 64 before them in `before`.
+    fn rows(&mut self, tokens: &[Token], first: usize, now: &Bits, before: &Bits) {
+        if now.single != 0 {
+            // Where a row gets as long as that, and again in a row that is longer than can be looked at together.
+            let long = row(now.single, before.single, SPELLED as u32);
+            let again = if first.is_multiple_of(RUN) { 1 << (SPELLED - 1) } else { 0 };
+            let longer = row(now.single, before.single, SPELLED as u32 + 1);
+            let new = ones(long & (!longer | again));
+            self.pieces.extend(new.map(|n| (first + n + 1 - SPELLED) as u32));
+        }
+        self.codes.extend(ones(row(now.code, before.code, 4)).map(|n| (first + n - 3) as u32));
+        for i in ones(row(now.same, before.same, 4)).map(|n| first + n) {
+            let Some(t) = tokens.get(i) else { continue };
+            let bytes = (t.end - t.start) as usize;
+            if t.flags & (FOLDED | SINGLE) == 0 && (4..decode::MIN_RUN).contains(&bytes) {
                 self.runs.push(i as u32 - 4);
             }
         }
-        let code = (2..=8).contains(&t.len) && (t.flags & DIGIT != 0 || t.len == 2);
-        *codes = if code { *codes + 1 } else { 0 };
-        if *codes >= 4 {
-            self.codes.push(i as u32 - 3);
-        }
     }
+}
+
+/// Of 64 words, a bit for each that …
+#[derive(Debug, Default)]
+struct Bits {
+    /// … rules may know, or a decoder.
+    known: u64,
+    /// … needs a closer look.
+    special: u64,
+    /// … is a single letter.
+    single: u64,
+    /// … may be the code of a character.
+    code: u64,
+    /// … is as long as the one before it.
+    same: u64,
+}
+
+/// The bits at which `n` in a row are set; `before` has the 64 bits before those in `now`.
+fn row(now: u64, before: u64, n: u32) -> u64 {
+    (0..n).fold(u64::MAX, |all, k| all & (now << k | before >> 1 >> (63 - k)))
+}
+
+/// The places of the bits that are set, ascending.
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (at < 64).then_some(at)
+    })
+}
+
+/// The word has letters and digits.
+#[inline(always)]
+fn mixed(t: &Token) -> bool {
+    t.flags & (DIGIT | LETTER) == DIGIT | LETTER
 }
 
 /// The word is a common one under ROT13, or reversed.
 const MARK: u8 = 4;
 /// Places in [`Memo`]; a power of two.
-const PLACES: usize = 4096;
+const PLACES: usize = 2048;
 
-/// What is known of a word.
+/// What is known of a word that rules may know.
 #[derive(Debug, Clone, Copy, Default)]
 struct About {
     hash: u64,
     gives: u64,
-    /// What it weighs by itself inside a clause, and as the first of one.
-    plain: [i16; 2],
     word: u16,
     kinds: u8,
 }
 
-/// The words met last: most words of a text are among a few hundred, and what is known of them fits the nearest cache.
+/// The words met last: most words of rules in a text are among a few hundred, and what is known of them fits the nearest
+/// cache.
 #[derive(Debug)]
 struct Memo(Box<[About; PLACES]>);
 
@@ -122,11 +160,13 @@ pub(crate) struct Surveyor<'a> {
     lexicon: &'a Lexicon,
     model: Option<Model<'a>>,
     memo: Memo,
+    sieve: Sieve<'a>,
 }
 
 impl<'a> Surveyor<'a> {
     pub fn new(lexicon: &'a Lexicon, model: Option<Model<'a>>) -> Surveyor<'a> {
-        Surveyor { lexicon, model, memo: Memo::new() }
+        let sieve = lexicon.sieve(decode::marks().bits());
+        Surveyor { lexicon, model, memo: Memo::new(), sieve }
     }
 
     #[inline(always)]
@@ -135,7 +175,7 @@ impl<'a> Surveyor<'a> {
         match self.memo.0.get_mut(place) {
             Some(a) if a.hash == t.hash => *a,
             slot => {
-                let about = look(self.lexicon, self.model.as_ref(), text, t);
+                let about = look(self.lexicon, text, t);
                 if let Some(slot) = slot {
                     *slot = about;
                 }
@@ -148,43 +188,34 @@ impl<'a> Surveyor<'a> {
     pub fn survey(&mut self, text: &[u8], tokens: &mut [Token]) -> Survey {
         const _: () = assert!(model::STEP.is_multiple_of(BLOCK));
         let mut s = Survey::default();
-        s.around.0.reserve(tokens.len() / BLOCK + 1);
-        s.plain.reserve(tokens.len() / model::STEP + 1);
-        // Where the word before ended, how long it was, and how many before it were as long.
-        let (mut end, mut length, mut alike) = (0u32, 0u32, 0u32);
-        // Single letters, and what may be codes of characters, in a row.
-        let mut rows = (0usize, 0usize);
-        let mut i = 0usize;
-        for step in tokens.chunks_mut(model::STEP) {
-            let mut plain = 0;
-            for block in step.chunks_mut(BLOCK) {
-                let mut gives = 0;
-                for t in block {
-                    let about = self.about(text, t);
-                    t.word = about.word;
-                    gives |= about.gives;
-                    plain += i32::from(about.plain[usize::from(model::starts(t))]);
-                    if about.kinds != 0 {
-                        s.list(about.kinds, i);
-                    }
-                    let (gap, bytes) = (t.start - end, t.end - t.start);
-                    end = t.end;
-                    alike = if bytes == length { alike + 1 } else { 0 };
-                    length = bytes;
-                    let special = t.flags & (GLUE | LINE | ESCAPED | DIGIT) != 0
-                        || (t.len.wrapping_sub(3) >= LONG - 3)
-                        || alike >= 4
-                        || gap as usize >= MORSE;
-                    if special {
-                        s.special(t, i, gap, alike, &mut rows);
-                    } else {
-                        rows = (0, 0);
-                    }
-                    i += 1;
+        if let Some(model) = &self.model {
+            s.plain =
+                tokens.chunks(model::STEP).map(|step| step.iter().map(|t| model.plain(t)).sum()).collect();
+        }
+        s.around.0.resize(tokens.len().div_ceil(BLOCK), 0);
+        let (mut before, mut end, mut length) = (Bits::default(), 0, 0);
+        for first in (0..tokens.len()).step_by(64) {
+            let until = tokens.len().min(first + 64);
+            let Some(block) = tokens.get_mut(first..until) else { break };
+            let now = sift(&self.sieve, block, &mut end, &mut length);
+            for i in ones(now.known).map(|n| first + n) {
+                let Some(t) = tokens.get_mut(i) else { continue };
+                let about = self.about(text, t);
+                t.word = about.word;
+                if let Some(groups) = s.around.0.get_mut(i / BLOCK) {
+                    *groups |= about.gives;
                 }
-                s.around.0.push(gives);
+                if about.kinds != 0 {
+                    s.list(about.kinds, i);
+                }
             }
-            s.plain.push(plain);
+            for i in ones(now.special).map(|n| first + n) {
+                let Some(t) = tokens.get(i) else { continue };
+                let end = i.checked_sub(1).and_then(|i| tokens.get(i)).map_or(0, |t| t.end);
+                s.special(t, i, t.start - end);
+            }
+            s.rows(tokens, first, &now, &before);
+            before = now;
         }
         s.pieces.sort_unstable();
         s.pieces.dedup();
@@ -193,15 +224,40 @@ impl<'a> Surveyor<'a> {
     }
 }
 
+/// What is to be looked at in a block of 64 words: no branch depends on the text. `end` and `length` are those of the word
+/// before.
+#[inline(always)]
+fn sift(sieve: &Sieve<'_>, block: &mut [Token], end: &mut u32, length: &mut u32) -> Bits {
+    let mut bits = Bits::default();
+    for (k, t) in block.iter_mut().enumerate() {
+        let known = (t.flags & (FOLDED | SINGLE) != 0) | sieve.passes(t.hash, t.word, t.len);
+        t.word = 0;
+        let (gap, bytes) = (t.start - *end, t.end - t.start);
+        let special = (t.flags & (GLUE | LINE | ESCAPED) != 0)
+            | mixed(t)
+            | (t.len >= LONG)
+            | (bytes >= decode::MIN_RUN as u32)
+            | (gap >= MORSE as u32);
+        let code = (t.len.wrapping_sub(2) <= 6) & ((t.flags & DIGIT != 0) | (t.len == 2));
+        let single = (t.len == 1) & (t.flags & SINGLE == 0);
+        bits.known |= u64::from(known) << k;
+        bits.special |= u64::from(special) << k;
+        bits.single |= u64::from(single) << k;
+        bits.code |= u64::from(code) << k;
+        bits.same |= u64::from(bytes == *length) << k;
+        (*end, *length) = (t.end, bytes);
+    }
+    bits
+}
+
 #[inline(never)]
-fn look(lexicon: &Lexicon, model: Option<&Model<'_>>, text: &[u8], t: &Token) -> About {
+fn look(lexicon: &Lexicon, text: &[u8], t: &Token) -> About {
     let word = lexicon.word(text, t);
     let (gives, mut kinds) = lexicon.about(word);
     if decode::marks().maybe(t.hash) {
         kinds |= MARK;
     }
-    let plain = model.map_or([0; 2], |m| m.plain(t));
-    About { hash: t.hash, gives, plain, word, kinds }
+    About { hash: t.hash, gives, word, kinds }
 }
 
 const _: () = assert!(MIN_STEM >= 2);

@@ -4,9 +4,10 @@
 //! for encoded runs. Separators of every kind only set flags on the next word, so spacing, punctuation, hyphens,
 //! underscores, table cells, string concatenation and line breaks between words make no difference to a rule.
 
+use super::classes::{ALONE, CLASS, CLOSER, D, GAP, MARKUP, S, U, W};
 use super::fold::{self, Kind};
 pub(crate) use super::letters::hash;
-use super::letters::{Letters, hash_ascii};
+use super::letters::{Letters, Short, hash_long};
 
 /// The gap before this word ended a sentence.
 pub(crate) const SENTENCE: u16 = 1;
@@ -48,70 +49,13 @@ pub(crate) struct Token {
     pub hash: u64,
     pub start: u32,
     pub end: u32,
-    /// Index into the lexicon, 0 when no rule knows the word.
+    /// Index into the lexicon, 0 when no rule knows the word. Until the words are surveyed, the place of its first letters
+    /// among those of stems.
     pub word: u16,
     pub flags: u16,
     /// Number of folded bytes, at most 255.
     pub len: u8,
 }
-
-const W: u8 = 1; // letter
-const D: u8 = 2; // digit
-const S: u8 = 4; // space
-const U: u8 = 8; // lead or continuation byte of a longer character
-
-static CLASS: [u8; 256] = {
-    let mut t = [0u8; 256];
-    let mut i = 0;
-    while i < 256 {
-        t[i] = match i as u8 {
-            b'a'..=b'z' | b'A'..=b'Z' => W,
-            b'0'..=b'9' => D,
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => S,
-            0x80..=0xff => U,
-            _ => 0,
-        };
-        i += 1;
-    }
-    t
-};
-
-/// What a character between words adds to the flags of the next one.
-static GAP: [u16; 256] = {
-    let mut t = [0u16; 256];
-    let openers = b"*`\"'([{>|#=";
-    let mut i = 0;
-    while i < openers.len() {
-        t[openers[i] as usize] = OPENER;
-        i += 1;
-    }
-    t[b'@' as usize] = AT;
-    t[b'/' as usize] = SLASH;
-    t
-};
-
-/// 1 for a character that may stand as markup inside a word, 2 for one that ends it, 0 for one that needs a closer look.
-static MARKUP: [u8; 256] = {
-    let mut t = [2u8; 256];
-    let inside = b"*`~\\_";
-    let mut i = 0;
-    while i < inside.len() {
-        t[inside[i] as usize] = 1;
-        i += 1;
-    }
-    let special = b" \t\n\r\x0b\x0c.!?;:<-";
-    i = 0;
-    while i < special.len() {
-        t[special[i] as usize] = 0;
-        i += 1;
-    }
-    i = 0x80;
-    while i < 256 {
-        t[i] = 0;
-        i += 1;
-    }
-    t
-};
 
 /// What the pass saw besides words.
 #[derive(Debug, Default)]
@@ -136,31 +80,13 @@ pub(crate) fn tokenise(text: &[u8], out: &mut Vec<Token>) -> Seen {
     let mut i = 0;
     while let Some(&c) = text.get(i) {
         if CLASS[c as usize] & (W | D) != 0 {
-            let start = i;
-            i = letters.end(i);
-            let after = text.get(i).copied().unwrap_or(0);
-            if after >= 0x80 {
-                i = slow(text, start, gap | glue_flag(glue), &mut folded, out, &mut seen);
-                (gap, glue, dot) = (0, 0, false);
-                continue;
-            }
-            let (hash, kinds) = hash_ascii(text, start, i);
-            // A capital is a letter without the bit of case.
-            let capital = u16::from(c & 0x60 == 0x40) * CAPITAL;
-            let mut flags = gap | glue_flag(glue) | kinds | capital;
-            let len = i - start;
-            if len > 5 && text.get(i - 1) == Some(&b'g') && text.get(i - 3..i - 1) == Some(b"in") {
-                flags |= ING;
-            }
-            let len = len.min(255) as u8;
-            out.push(Token { hash, start: start as u32, end: i as u32, word: 0, flags, len });
-            // Most words follow the one before after one space.
-            if after == b' ' && letters.has(i + 1) {
-                i += 1;
-                (gap, glue, dot) = (SPACE, 2, false);
-            } else {
-                (gap, glue, dot) = (0, 0, false);
-            }
+            let flags = gap | glue_flag(glue);
+            (gap, glue, dot) = (0, 0, false);
+            let (end, odd) = row(text, &letters, i, flags, out);
+            i = match odd {
+                Some(flags) => slow(text, end, flags, &mut folded, out, &mut seen),
+                None => end,
+            };
             continue;
         }
         let markup = MARKUP[c as usize];
@@ -231,6 +157,55 @@ pub(crate) fn tokenise(text: &[u8], out: &mut Vec<Token>) -> Seen {
         i += 1;
     }
     seen
+}
+
+/// Appends the ASCII words from `i` on that have one character between them; the first stands behind a gap with `flags`.
+/// Returns where the last one ends, or where one begins that a character beyond ASCII follows, and the flags of its gap.
+#[inline(never)]
+fn row(
+    text: &[u8],
+    letters: &Letters,
+    mut i: usize,
+    mut flags: u16,
+    out: &mut Vec<Token>,
+) -> (usize, Option<u16>) {
+    loop {
+        let window = letters.window(i);
+        let len = (!window).trailing_zeros() as usize;
+        let end = if len < 64 { i + len } else { letters.far_end(i) };
+        let after = text.get(end).copied().unwrap_or(0);
+        if after >= 0x80 {
+            return (i, Some(flags));
+        }
+        out.push(ascii(text, i, end, flags));
+        flags = ALONE[after as usize];
+        if len > 62 || window >> len & 2 == 0 || flags == CLOSER {
+            return (end, None);
+        }
+        i = end + 1;
+    }
+}
+
+/// The ASCII word `text[start..end]` behind a gap with these flags.
+#[inline(always)]
+fn ascii(text: &[u8], start: usize, end: usize, gap: u16) -> Token {
+    let len = end - start;
+    let Some(eight) = text.get(start..).and_then(|t| t.first_chunk::<8>()).filter(|_| len <= 8) else {
+        return long(text, start, end, gap);
+    };
+    let Short { hash, flags, head } = Short::of(*eight, len);
+    let word = super::lexicon::stem_bit(head) as u16;
+    Token { hash, start: start as u32, end: end as u32, word, flags: gap | flags, len: len as u8 }
+}
+
+/// The same for a word of more than eight letters, or near the end of the text.
+#[inline(never)]
+fn long(text: &[u8], start: usize, end: usize, gap: u16) -> Token {
+    let word = text.get(start..end).unwrap_or_default();
+    let (hash, flags, head) = hash_long(word);
+    let len = word.len().min(255) as u8;
+    let word = super::lexicon::stem_bit(head) as u16;
+    Token { hash, start: start as u32, end: end as u32, word, flags: gap | flags, len }
 }
 
 fn glue_flag(glue: u8) -> u16 {
@@ -380,7 +355,7 @@ fn push(out: &mut Vec<Token>, folded: &[u8], start: usize, end: usize, flags: u1
         hash: hash(folded),
         start: start as u32,
         end: end as u32,
-        word: 0,
+        word: super::lexicon::stem_bit(super::lexicon::head(folded)) as u16,
         flags,
         len: folded.len().min(255) as u8,
     });
@@ -459,8 +434,8 @@ mod tests {
     fn ascii_and_folded_words_hash_alike() {
         for w in ["ignore", "instructions", "abcdefgh", "previousinstructions1"] {
             let padded = format!("{} and more", w.to_uppercase());
-            assert_eq!(hash(w.as_bytes()), hash_ascii(padded.as_bytes(), 0, w.len()).0);
-            assert_eq!(hash(w.as_bytes()), hash_ascii(w.to_uppercase().as_bytes(), 0, w.len()).0);
+            assert_eq!(hash(w.as_bytes()), ascii(padded.as_bytes(), 0, w.len(), 0).hash);
+            assert_eq!(hash(w.as_bytes()), ascii(w.to_uppercase().as_bytes(), 0, w.len(), 0).hash);
         }
     }
 

@@ -67,6 +67,7 @@ works! {
     file_locks: "exec 9>lock; flock 9; flock -n lock true || echo held" => "held";
     compile_and_run: "echo 'int main(void){return 42;}' > m.c; gcc -O2 m.c -o m; r=0; ./m || r=$?; echo $r" => "42";
     compile_with_threads: "printf '#include <pthread.h>\n#include <stdio.h>\nvoid*f(void*x){return x;}int main(void){pthread_t t;pthread_create(&t,0,f,0);pthread_join(t,0);puts(\"joined\");}' > t.c; gcc t.c -o t -pthread; ./t" => "joined";
+    address_sanitizer_without_a_fault: "printf 'int main(void){return 0;}' > a.c; gcc -fsanitize=address a.c -o a && ./a && echo clean" => "clean";
     address_sanitizer: "printf '#include <stdlib.h>\nint main(void){char*p=malloc(4);free(p);return p[0];}' > a.c; gcc -fsanitize=address a.c -o a; (./a 2>&1 || true) | grep -o heap-use-after-free | sort -u || true" => "heap-use-after-free";
     make_in_parallel: "printf 'all: a b c d\n%%:\n\t@sleep 0.05; echo $@ > $@\n' > Makefile; make -s -j4; cat a b c d | tr -d '\n'; echo" => "abcd";
     git_commit: "git init -q; git config user.email a@b.c; git config user.name n; echo x > f; git add f; git commit -qm m; git log --format=%s" => "m";

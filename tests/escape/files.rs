@@ -7,6 +7,16 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 
+/// The file of [`crate::plant::contained`], as others see it.
+fn contained(s: &Scene) -> std::path::PathBuf {
+    under(&format!("/proc/{}/root", s.number("pid")), &s.work("file"))
+}
+
+/// The victim's memory, as others see it.
+fn memory(s: &Scene) -> std::path::PathBuf {
+    format!("/proc/{}/fd/{}", s.number("pid"), s.number("memory")).into()
+}
+
 pub fn attempts() -> Vec<Attempt> {
     let mut all = vec![
         loots("read_outside", |s| read(&s.outside("secret"))),
@@ -96,6 +106,43 @@ pub fn attempts() -> Vec<Attempt> {
             |s| calls(libc::SYS_truncate, &[at(&c(s.outside("target"))), 0]),
             target_changed,
         ),
+        effects(
+            "chmod_in_another_mount_namespace",
+            |s| chmod(&contained(s), 0o777),
+            |s, _, _| mode(&contained(s)) == 0o777,
+        )
+        .planted(crate::plant::contained),
+        effects(
+            "truncate_in_another_mount_namespace",
+            |s| calls(libc::SYS_truncate, &[at(&c(contained(s))), 0]),
+            |s, _, _| fs::metadata(contained(s)).is_ok_and(|m| m.len() == 0),
+        )
+        .planted(crate::plant::contained),
+        returns("watch_in_another_mount_namespace", |s| {
+            let fd = call(libc::SYS_inotify_init1, &[0])?;
+            calls(libc::SYS_inotify_add_watch, &[fd as usize, at(&c(contained(s))), 2])
+        })
+        .planted(crate::plant::contained),
+        effects(
+            "truncate_memory_of_another_process",
+            |s| calls(libc::SYS_truncate, &[at(&c(memory(s))), 0]),
+            |s, _, _| fs::metadata(memory(s)).is_ok_and(|m| m.len() == 0),
+        )
+        .planted(crate::plant::victim),
+        // Access mode 3: neither reading nor writing, as for requests to devices.
+        effects(
+            "truncate_outside_in_neither_access_mode",
+            |s| {
+                let path = c(s.outside("target"));
+                let flags = (libc::O_TRUNC | libc::O_ACCMODE) as usize;
+                calls(libc::SYS_openat, &[libc::AT_FDCWD as usize, at(&path), flags])
+            },
+            target_changed,
+        ),
+        returns("open_outside_in_neither_access_mode", |s| {
+            let path = c(s.outside("target"));
+            calls(libc::SYS_openat, &[libc::AT_FDCWD as usize, at(&path), libc::O_ACCMODE as usize])
+        }),
         effects(
             "remove_outside",
             |s| fs::remove_file(s.outside("target")).map(|()| "removed".into()).map_err(text),

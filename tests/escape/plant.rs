@@ -89,7 +89,8 @@ impl Drop for Victim {
     }
 }
 
-/// Starts a victim; words `pid`, `address` (of the secret in its memory), `fd` (an open file with the secret).
+/// Starts a victim; words `pid`, `address` (of the secret in its memory), `fd` (an open file with the secret), `memory`
+/// (a descriptor of memory with it).
 pub fn victim(scene: &Scene) -> Plant {
     victim_as(scene, |_| {})
 }
@@ -109,7 +110,11 @@ fn victim_as(scene: &Scene, prepare: impl FnOnce(&mut Command)) -> Plant {
     BufReader::new(stdout).read_line(&mut line).expect("the victim says where its secret is");
     let mut words = line.split_whitespace();
     let mut next = || words.next().unwrap_or_default().to_owned();
-    let plant = Plant::default().word("pid", child.id()).word("address", next()).word("fd", next());
+    let plant = Plant::default()
+        .word("pid", child.id())
+        .word("address", next())
+        .word("fd", next())
+        .word("memory", next());
     Plant { victim: Some(Victim(child)), ..plant }
 }
 
@@ -124,6 +129,26 @@ pub fn lone_victim(scene: &Scene) -> Plant {
     plant
 }
 
+/// A process in a mount namespace of its own, with another file system at the place of the grant and `file` on it, as a
+/// container has it; word `pid`.
+pub fn contained(scene: &Scene) -> Plant {
+    let work = scene.work("");
+    let work = work.display();
+    let script = format!(
+        "mount -t tmpfs none {work} && echo content > {work}/file && chmod 600 {work}/file && echo there && exec sleep 60"
+    );
+    let options = if rustix::process::geteuid().is_root() { "-m" } else { "-Urm" };
+    let mut command = Command::new("unshare");
+    command.args([options, "sh", "-c", &script]).stdout(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().expect("util-linux is installed");
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("piped");
+    BufReader::new(stdout).read_line(&mut line).expect("it says that it is there");
+    assert_eq!(line, "there\n");
+    let plant = Plant::default().word("pid", child.id());
+    Plant { victim: Some(Victim(child)), ..plant }
+}
+
 /// The victim's own main: says where its secret is, then sleeps.
 pub fn be_victim() {
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
@@ -131,7 +156,9 @@ pub fn be_victim() {
     let _ = call(libc::SYS_prctl, &[PR_SET_PTRACER, usize::MAX]);
     let secret = std::env::var("VICTIM_SECRET").unwrap_or_default().into_bytes();
     let file = File::open("secret").expect("the victim stands in outside/");
-    println!("{} {}", secret.as_ptr() as usize, std::os::fd::AsRawFd::as_raw_fd(&file));
+    let memory = call(libc::SYS_memfd_create, &[c"memory".as_ptr() as usize, 0]).expect("memory");
+    let _ = call(libc::SYS_write, &[memory as usize, secret.as_ptr() as usize, secret.len()]);
+    println!("{} {} {memory}", secret.as_ptr() as usize, std::os::fd::AsRawFd::as_raw_fd(&file));
     let _ = std::io::stdout().flush();
     std::thread::sleep(Duration::from_secs(60));
     drop((secret, file));

@@ -1,6 +1,6 @@
 //! Grants and denials.
 
-use crate::support::World;
+use crate::support::{TIERS, World, in_tier};
 
 /// A project as a client has it: with secrets, hooks and configuration that its owner does not want to hand out.
 fn project() -> World {
@@ -20,6 +20,14 @@ fn denying() -> Vec<&'static str> {
     let deny = PRECIOUS.into_iter().flat_map(|path| ["--deny", path]);
     ["--rw", "."].into_iter().chain(deny).collect()
 }
+
+/// A descriptor that gives no right, opened again.
+const OPEN_AGAIN: &str =
+    "python3 -c 'import os; f = os.open(\".env\", os.O_PATH); print(open(f\"/proc/self/fd/{f}\").read())'";
+
+const LINK_BY_DESCRIPTOR: &str = "python3 -c 'import ctypes, os
+f = os.open(\".env\", os.O_PATH)
+ctypes.CDLL(None).linkat(-100, f\"/proc/self/fd/{f}\".encode(), -100, b\"l\", 0x400); print(open(\"l\").read())'";
 
 #[test]
 fn denied_paths_below_a_writable_project_can_be_neither_read_nor_changed() {
@@ -45,44 +53,74 @@ fn denied_paths_below_a_writable_project_can_be_neither_read_nor_changed() {
         ("rm -r .git; mkdir -p .git/hooks && echo x > .git/hooks/post-commit", ".git/hooks/post-commit"),
         ("echo '{\"x\":1}' > .mcp.json", ".mcp.json"),
         ("ln -sf /etc/passwd .mcp.json", ".mcp.json"),
+        ("touch -d 1990-01-01 .env", ".env"),
+        ("truncate -s 0 .env", ".env"),
+        ("command ls .claude | grep settings", ".claude/settings.json"),
+        ("exec 5<.env; cat <&5", ".env"),
+        ("cat /proc/self/cwd/.env", ".env"),
+        ("ln -s .env l && cat l", ".env"),
+        ("ln -s . l && cat l/.env", ".env"),
+        (OPEN_AGAIN, ".env"),
+        (LINK_BY_DESCRIPTOR, ".env"),
     ] {
         let control = project();
         assert_eq!(control.jess(&["--rw", "."], attempt).code, Some(0), "control: {attempt}");
 
-        let world = project();
-        let before = world.read(&format!("project/{path}"));
-        let ran = world.jess(&denying(), attempt);
-        assert_ne!(ran.code, Some(0), "{attempt}: {ran:?}");
-        assert!(!ran.stdout.contains("secret"), "{attempt}: {ran:?}");
-        assert_eq!(world.read(&format!("project/{path}")), before, "{attempt}");
-        for precious in PRECIOUS {
-            assert!(world.path("project").join(precious).exists(), "{attempt}: {precious} is gone");
+        for tier in TIERS {
+            // Names can be seen there.
+            if tier == "landlock" && attempt.starts_with("ls ") {
+                continue;
+            }
+            let world = project();
+            let before = world.read(&format!("project/{path}"));
+            let ran = world.jess(&in_tier(tier, &denying()), attempt);
+            assert_ne!(ran.code, Some(0), "{tier}: {attempt}: {ran:?}");
+            assert!(!ran.stdout.contains("secret"), "{tier}: {attempt}: {ran:?}");
+            assert_eq!(world.read(&format!("project/{path}")), before, "{tier}: {attempt}");
+            for precious in PRECIOUS {
+                assert!(
+                    world.path("project").join(precious).exists(),
+                    "{tier}: {attempt}: {precious} is gone"
+                );
+            }
         }
     }
 }
 
 #[test]
 fn the_rest_of_a_project_with_denied_paths_works_as_usual() {
-    let world = project();
-    let script = "echo a > new && mkdir -p d/e && mv new d/e/f && cat d/e/f && echo x >> .git/config && echo y > .git/index";
-    assert_eq!(world.jess(&denying(), script).ok(), "a");
-    assert_eq!((world.read("project/d/e/f"), world.read("project/.git/index")), ("a\n".into(), "y\n".into()));
+    for tier in TIERS {
+        let world = project();
+        let script = "echo a > new && mkdir -p d/e && mv new d/e/f && cat d/e/f && echo x >> .git/config && echo y > .git/index";
+        assert_eq!(world.jess(&in_tier(tier, &denying()), script).ok(), "a");
+        assert_eq!(
+            (world.read("project/d/e/f"), world.read("project/.git/index")),
+            ("a\n".into(), "y\n".into())
+        );
+    }
 }
 
 #[test]
 fn protecting_paths_leaves_nothing_in_the_tree() {
-    let world = project();
-    let before = world.tree();
-    world.jess(&denying(), "true").ok();
-    assert_eq!(world.tree(), before);
+    for tier in TIERS {
+        let world = project();
+        let before = world.tree();
+        world.jess(&in_tier(tier, &denying()), "true").ok();
+        assert_eq!(world.tree(), before, "{tier}");
+    }
 }
 
 #[test]
 fn denied_paths_below_a_read_only_project_can_t_be_read() {
     let world = project();
     assert!(world.jess(&["--ro", "."], "cat .env").ok().contains("secret"), "control");
-    let ran = world.jess(&["--ro", ".", "--deny", ".env"], "cat .env");
-    assert!(ran.code != Some(0) && !ran.stdout.contains("secret"), "{ran:?}");
+    for tier in TIERS {
+        let ran = world.jess(&in_tier(tier, &["--ro", ".", "--deny", ".env"]), "cat .env");
+        assert!(ran.code != Some(0) && !ran.stdout.contains("secret"), "{tier}: {ran:?}");
+        let script = "cat .mcp.json; echo x > n || echo x > .mcp.json || rm .mcp.json";
+        let ran = world.jess(&in_tier(tier, &["--ro", ".", "--deny", ".env"]), script);
+        assert!(ran.code != Some(0) && ran.stdout.contains("{}"), "{tier}: {ran:?}");
+    }
 }
 
 #[test]
@@ -95,10 +133,12 @@ fn a_denied_link_can_be_neither_read_nor_replaced() {
     };
     for attempt in ["cat .env", "cat conf/env", "rm .env && echo x > .env", "mv conf c && cat c/env"] {
         assert_eq!(linked().jess(&["--rw", "."], attempt).code, Some(0), "control: {attempt}");
-        let world = linked();
-        let ran = world.jess(&["--rw", ".", "--deny", ".env"], attempt);
-        assert!(ran.code != Some(0) && !ran.stdout.contains("secret"), "{attempt}: {ran:?}");
-        assert_eq!(world.read("project/.env"), "secret", "{attempt}");
+        for tier in TIERS {
+            let world = linked();
+            let ran = world.jess(&in_tier(tier, &["--rw", ".", "--deny", ".env"]), attempt);
+            assert!(ran.code != Some(0) && !ran.stdout.contains("secret"), "{tier}: {attempt}: {ran:?}");
+            assert_eq!(world.read("project/.env"), "secret", "{tier}: {attempt}");
+        }
     }
 }
 
@@ -106,16 +146,33 @@ fn a_denied_link_can_be_neither_read_nor_replaced() {
 fn a_system_path_can_be_denied() {
     let world = World::new();
     assert!(world.jess::<&str>(&[], "cat /etc/hostname /etc/os-release").ok().contains("NAME"), "control");
-    assert_ne!(world.jess(&["--deny", "/etc/os-release"], "cat /etc/os-release").code, Some(0));
+    for tier in TIERS {
+        let options = in_tier(tier, &["--deny", "/etc/os-release"]);
+        assert_ne!(world.jess(&options, "cat /etc/os-release").code, Some(0), "{tier}");
+        world.jess(&options, "cat /etc/hostname").ok();
+    }
 }
 
 #[test]
 fn a_read_only_grant_below_a_writable_one_can_t_be_moved_away() {
     let attempt = "mv .git old && mkdir -p .git/hooks && echo x > .git/hooks/post-commit";
     assert_eq!(project().jess(&["--rw", "."], attempt).code, Some(0), "control");
-    let world = project();
-    assert_ne!(world.jess(&["--rw", ".", "--ro", ".git/hooks"], attempt).code, Some(0));
-    assert_eq!(world.read("project/.git/hooks/post-commit"), "");
+    for tier in TIERS {
+        let world = project();
+        let options = in_tier(tier, &["--rw", ".", "--ro", ".git/hooks"]);
+        assert_ne!(world.jess(&options, attempt).code, Some(0), "{tier}");
+        for attempt in
+            ["echo x > .git/hooks/post-commit", "echo x >> .git/hooks/pre-commit", "rm .git/hooks/pre-commit"]
+        {
+            assert_ne!(world.jess(&options, attempt).code, Some(0), "{tier}: {attempt}");
+        }
+        assert_eq!(world.read("project/.git/hooks/post-commit"), "", "{tier}");
+        assert_eq!(
+            world.jess(&options, "cat .git/hooks/pre-commit; echo y > .git/index").ok(),
+            "#!/bin/sh",
+            "{tier}"
+        );
+    }
 }
 
 #[test]

@@ -7,6 +7,14 @@ use std::process::{Command, Output};
 /// The command line `jess`.
 pub const JESS: &str = env!("CARGO_BIN_EXE_jess");
 
+/// The tiers by name.
+pub const TIERS: [&str; 2] = ["full", "landlock"];
+
+/// `options` in `tier`.
+pub fn in_tier<'o>(tier: &'o str, options: &[&'o str]) -> Vec<&'o str> {
+    [&["--tier", tier][..], options].concat()
+}
+
 /// A new directory with a `project` in it, removed at the end.
 pub struct World(tempfile::TempDir);
 

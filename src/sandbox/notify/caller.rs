@@ -3,7 +3,7 @@
 use super::Listener;
 use crate::sandbox::sys::notify as sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -28,16 +28,18 @@ pub struct Caller<'a> {
 /// A file that a caller named, opened without any right to its content.
 pub struct Object {
     pub fd: OwnedFd,
-    /// Where it is.
+    /// Where it is. A name that leads to it from here too, and not only from another mount namespace.
     pub path: PathBuf,
+    /// Whether it is what a descriptor of the caller's is of.
+    held: bool,
 }
 
 impl Object {
-    /// Whether it has a place among the host's files, or had one. Pipes, sockets and memory of the command's own have
-    /// none: they have no name, or one that the kernel made up for a file that never had a link.
-    pub fn has_a_place(&self) -> bool {
+    /// Whether it is the command's own whatever grants say: a pipe, a socket or memory that it holds, which have no place
+    /// among the host's files. Those have no name, or one that the kernel made up for a file that never had a link.
+    pub fn is_held_and_nowhere(&self) -> bool {
         let unnamed = || rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink == 0);
-        self.path.is_absolute() && !(self.is_memory() && unnamed())
+        self.held && !(self.path.is_absolute() && !(self.is_memory() && unnamed()))
     }
 
     fn is_memory(&self) -> bool {
@@ -140,7 +142,7 @@ impl Caller<'_> {
             return Err(Errno::BADF);
         }
         let fd = self.path_descriptor(&self.proc_path(&format!("fd/{number}")))?;
-        located(fd)
+        located(fd, true)
     }
 
     fn path_descriptor(&self, path: &str) -> Result<OwnedFd, Errno> {
@@ -159,7 +161,7 @@ impl Caller<'_> {
         if path.is_empty() {
             return match (or_dir, dir) {
                 (false, _) => Err(Errno::NOENT),
-                (true, AT_FDCWD) => located(self.path_descriptor(&self.proc_path("cwd"))?),
+                (true, AT_FDCWD) => located(self.path_descriptor(&self.proc_path("cwd"))?, false),
                 (true, number) => self.object_of_descriptor(number),
             };
         }
@@ -168,19 +170,57 @@ impl Caller<'_> {
 
     /// The file that the caller means by `path` relative to `dir`.
     pub fn resolve(&self, dir: i32, path: &Path, follow: bool) -> Result<Object, Errno> {
+        let flags = if follow { OFlags::PATH } else { OFlags::PATH | OFlags::NOFOLLOW };
+        self.reach(dir, path, flags)
+    }
+
+    /// Opens what the caller means by `path` relative to `dir`. Of the links in /proc that lead to a place without naming
+    /// it, those of the caller's own descriptors, directory, root and program are followed, at the beginning of the path:
+    /// others lead to what this process can reach, and the caller can't.
+    fn reach(&self, dir: i32, path: &Path, flags: OFlags) -> Result<Object, Errno> {
         let path = self.translated(path);
-        let mut flags = OFlags::PATH | OFlags::CLOEXEC;
-        if !follow {
-            flags |= OFlags::NOFOLLOW;
-        }
-        if path.is_absolute() {
-            return located(rustix::fs::open(&path, flags, Mode::empty())?);
-        }
-        let start = match dir {
-            AT_FDCWD => self.path_descriptor(&self.proc_path("cwd"))?,
-            number => self.path_descriptor(&self.proc_path(&format!("fd/{number}")))?,
+        let flags = flags | OFlags::CLOEXEC;
+        let (start, rest) = match self.own_link(&path) {
+            Some((link, rest)) if !(rest.as_os_str().is_empty() && flags.contains(OFlags::NOFOLLOW)) => {
+                let fd = self.path_descriptor(&link.to_string_lossy())?;
+                if rest.as_os_str().is_empty() {
+                    let object = located(fd, true)?;
+                    let fits = !flags.contains(OFlags::DIRECTORY) || object.is_directory()?;
+                    return if fits { Ok(object) } else { Err(Errno::NOTDIR) };
+                }
+                (Some(fd), rest)
+            }
+            _ if path.is_absolute() => (None, path.as_path()),
+            _ => {
+                let start = if dir == AT_FDCWD { "cwd".to_owned() } else { format!("fd/{dir}") };
+                (Some(self.path_descriptor(&self.proc_path(&start))?), path.as_path())
+            }
         };
-        located(rustix::fs::openat(start, &path, flags, Mode::empty())?)
+        let at = start.as_ref().map_or(CWD, |fd| fd.as_fd());
+        let opened = match rustix::fs::openat2(at, rest, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
+            // Inside another run there is no such call. Where it leads is checked all the same.
+            Err(Errno::NOSYS) => rustix::fs::openat(at, rest, flags, Mode::empty()),
+            other => other,
+        };
+        located(opened?, false)
+    }
+
+    /// The link of the caller's own in /proc that `path`, which is translated, begins with, and what follows it.
+    fn own_link<'p>(&self, path: &'p Path) -> Option<(PathBuf, &'p Path)> {
+        let below = path.strip_prefix("/proc").ok()?;
+        let mut names = below.components();
+        let number: u32 = names.next()?.as_os_str().to_str()?.parse().ok()?;
+        let process = || super::processes::process_of(self.call.pid).map(|pid| pid.as_raw_pid());
+        if number != self.call.pid && process() != i32::try_from(number).ok() {
+            return None;
+        }
+        let mut link = PathBuf::from(self.proc_path(names.next()?.as_os_str().to_str()?));
+        match link.file_name()?.to_str()? {
+            "cwd" | "root" | "exe" => {}
+            "fd" => link.push(names.next()?.as_os_str().to_str()?.parse::<u32>().ok()?.to_string()),
+            _ => return None,
+        }
+        Some((link, names.as_path()))
     }
 
     /// The path at `address` of the caller.
@@ -190,16 +230,7 @@ impl Caller<'_> {
 
     /// The directory that the caller means by `path` relative to `dir`.
     pub fn directory(&self, dir: i32, path: &OsStr) -> Result<Object, Errno> {
-        let path = self.translated(Path::new(path));
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
-        if path.is_absolute() {
-            return located(rustix::fs::open(&path, flags, Mode::empty())?);
-        }
-        let start = match dir {
-            AT_FDCWD => self.path_descriptor(&self.proc_path("cwd"))?,
-            number => self.path_descriptor(&self.proc_path(&format!("fd/{number}")))?,
-        };
-        located(rustix::fs::openat(start, &path, flags, Mode::empty())?)
+        self.reach(dir, Path::new(path), OFlags::PATH | OFlags::DIRECTORY)
     }
 
     /// The caller's file mode creation mask.
@@ -210,7 +241,7 @@ impl Caller<'_> {
     }
 
     /// `path` with names that mean the caller made to mean it from here too. A link that leads to such a name is
-    /// resolved as this process's own; where that ends is checked like everything else.
+    /// not followed.
     fn translated(&self, path: &Path) -> PathBuf {
         let own = PathBuf::from(format!("/proc/{}", self.call.pid));
         for name in ["/proc/self", "/proc/thread-self"] {
@@ -230,10 +261,43 @@ impl Caller<'_> {
     }
 }
 
-/// Finds out where the file behind `fd` is.
-fn located(fd: OwnedFd) -> Result<Object, Errno> {
-    let path = path_of(fd.as_fd())?;
-    Ok(Object { fd, path })
+/// How often a file that is moved meanwhile is looked for.
+const MOVES: usize = 3;
+
+/// Finds out where the file behind `fd` is. One that is not there from here is not to be had: the name of a file in
+/// another mount namespace, or on a file system that was taken away, may be that of another file here.
+fn located(mut fd: OwnedFd, held: bool) -> Result<Object, Errno> {
+    for _ in 0..MOVES {
+        let path = path_of(fd.as_fd())?;
+        let object = Object { fd, path, held };
+        if object.is_held_and_nowhere() || is_here(&object)? {
+            return Ok(object);
+        }
+        fd = object.fd;
+    }
+    Err(Errno::ACCESS)
+}
+
+/// Whether the name of `object` leads to it from this process's root.
+fn is_here(object: &Object) -> Result<bool, Errno> {
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+    let quiet = AtFlags::NO_AUTOMOUNT | AtFlags::SYMLINK_NOFOLLOW;
+    let own = rustix::fs::statx(&object.fd, "", AtFlags::EMPTY_PATH, wanted)?;
+    if !object.path.is_absolute() || own.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+        return Ok(false);
+    }
+    let at = |path: &Path| rustix::fs::statx(CWD, path, quiet, wanted);
+    let id = |s: &rustix::fs::Statx| (s.stx_dev_major, s.stx_dev_minor, s.stx_ino, s.stx_mnt_id);
+    if own.stx_nlink > 0 {
+        match at(&object.path) {
+            Ok(there) => return Ok(id(&there) == id(&own)),
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    // Its name was removed: it is still of the mount that its directory is of.
+    let above = object.path.ancestors().skip(1).find_map(|above| at(above).ok());
+    Ok(above.is_some_and(|above| above.stx_mnt_id == own.stx_mnt_id))
 }
 
 fn path_of(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {

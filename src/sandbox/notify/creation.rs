@@ -9,20 +9,17 @@
 
 use super::Listener;
 use super::caller::{Caller, Object};
+use super::entry::{Entry, LINK_BYTES, entry, exists, kind, with_umask_of};
 use crate::sandbox::protect::Guard;
 use crate::sandbox::seccomp::calls;
 use crate::sandbox::sys::notify as sys;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
-use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 const AT_FDCWD: i32 = libc::AT_FDCWD;
-
-/// Longest target of a symbolic link, with its end (PATH_MAX).
-const LINK_BYTES: usize = 4096;
 
 /// Makes names on behalf of the command. Runs in PID 1.
 pub(in crate::sandbox) struct Creator<'a> {
@@ -30,14 +27,6 @@ pub(in crate::sandbox) struct Creator<'a> {
     guards: &'a [Guard],
     /// Paths beneath which the command can make nothing by itself.
     roots: &'a [PathBuf],
-}
-
-/// A name in a directory.
-struct Entry {
-    directory: Object,
-    name: CString,
-    /// Whether a slash followed: only a directory may be meant.
-    slash: bool,
 }
 
 /// What becomes of a call.
@@ -197,7 +186,8 @@ impl<'a> Creator<'a> {
         let (Some(from), Some(to)) = (entry(caller, from.0, from.1)?, entry(caller, to.0, to.1)?) else {
             return Ok(Made::Proceed);
         };
-        if !self.is_beneath(&from.directory) && !self.is_beneath(&to.directory) {
+        // From or to another place the kernel moves nothing: each is a mount of its own, and nothing can be made beneath a root.
+        if !self.is_beneath(&from.directory) || !self.is_beneath(&to.directory) {
             return Ok(Made::Proceed);
         }
         let flags = RenameFlags::from_bits(flags as u32).ok_or(Errno::INVAL)?;
@@ -225,44 +215,4 @@ impl<'a> Creator<'a> {
         rustix::fs::linkat(CWD, source.own_name(), at, name, AtFlags::SYMLINK_FOLLOW)?;
         Ok(Made::Result(0))
     }
-}
-
-/// The entry that the path at `address` relative to `dir` names; `None` for a path that names none ("", "/", "..").
-fn entry(caller: &Caller<'_>, dir: i32, address: u64) -> Result<Option<Entry>, Errno> {
-    let path = caller.path(address)?;
-    let bytes = path.as_bytes();
-    let end = bytes.iter().rposition(|b| *b != b'/').map_or(0, |at| at + 1);
-    let (named, slash) = (bytes.get(..end).unwrap_or_default(), end < bytes.len());
-    let start = named.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
-    let (parent, name) = (named.get(..start).unwrap_or_default(), named.get(start..).unwrap_or_default());
-    if matches!(name, b"" | b"." | b"..") {
-        return Ok(None);
-    }
-    let parent = if parent.is_empty() { b"." } else { parent };
-    match caller.directory(dir, OsStr::from_bytes(parent)) {
-        Ok(directory) => {
-            Ok(Some(Entry { directory, name: CString::new(name).map_err(|_| Errno::INVAL)?, slash }))
-        }
-        // What the kernel says about such a path is the right answer, and it makes nothing.
-        Err(Errno::SRCH) => Err(Errno::SRCH),
-        Err(_) => Ok(None),
-    }
-}
-
-fn kind(entry: &Entry) -> Result<FileType, Errno> {
-    rustix::fs::statat(&entry.directory.fd, &entry.name, AtFlags::SYMLINK_NOFOLLOW)
-        .map(|stat| FileType::from_raw_mode(stat.st_mode))
-}
-
-fn exists(entry: &Entry) -> bool {
-    kind(entry).is_ok()
-}
-
-/// Does `make` under the file mode creation mask of the caller.
-fn with_umask_of<T>(caller: &Caller<'_>, make: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    let mask = caller.umask()?;
-    let own = rustix::process::umask(Mode::from_raw_mode(mask));
-    let result = make();
-    rustix::process::umask(own);
-    result
 }

@@ -24,7 +24,7 @@ const AT_FDCWD: i32 = libc::AT_FDCWD;
 pub fn change(caller: &Caller<'_>, context: &Context<'_>) -> Result<i64, Errno> {
     let is = |call: calls::Call| call.is(caller.call.number);
     let object = target(caller, &is)?;
-    if !context.is_writable(&object.path) && object.has_a_place() {
+    if !context.may_change(&object)? && !object.is_held_and_nowhere() {
         context.denials.path(Kind::Metadata, &object.path);
         return Err(Errno::PERM);
     }
@@ -203,7 +203,7 @@ pub fn watch(caller: &Caller<'_>, context: &Context<'_>) -> Result<i64, Errno> {
     const IN_DONT_FOLLOW: u32 = 0x0200_0000;
     let mask = caller.int(2) as u32;
     let object = caller.object(AT_FDCWD, caller.arg(1), mask & IN_DONT_FOLLOW == 0, false)?;
-    if !context.is_writable(&object.path) && !context.is_readable(&object.path) {
+    if !context.may_read(&object)? {
         return Err(Errno::ACCESS);
     }
     let inotify = caller.descriptor(caller.int(0))?;

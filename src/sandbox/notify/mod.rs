@@ -9,6 +9,8 @@
 
 mod caller;
 pub(super) mod creation;
+mod divided;
+mod entry;
 mod metadata;
 mod network;
 mod policy;
@@ -21,15 +23,19 @@ mod witness;
 pub use policy::{Closed, ConnectPolicy, OneDoor, Peer, Verdict, Vouched};
 
 use super::denial::{Kind, Notes};
+use super::divide::{Division, id_of};
 use super::seccomp::{Ruling, calls};
 use super::sys::notify as sys;
-use caller::Caller;
+use caller::{Caller, Object};
+use divided::Standing;
 use network::Network;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::CapabilitySet;
 pub(super) use service::Service;
 use shm::Shm;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub(super) use witness::{Scope, Used, Witness};
@@ -63,6 +69,7 @@ enum Answer {
 struct Context<'a> {
     writable: &'a [PathBuf],
     readable: &'a [PathBuf],
+    division: Option<&'a Division>,
     denials: &'a Notes,
     /// The housekeeper: all of the run's processes descend from it.
     house: i32,
@@ -75,6 +82,32 @@ impl Context<'_> {
 
     fn is_readable(&self, path: &Path) -> bool {
         is_beneath(path, self.readable)
+    }
+
+    /// Where `object` stands, if rights are divided around it.
+    fn standing(&self, object: &Object) -> Result<Standing, Errno> {
+        self.division.map_or(Ok(Standing::Elsewhere), |division| division.standing(object))
+    }
+
+    /// Whether the command may change `object`, and make names in it.
+    fn may_change(&self, object: &Object) -> Result<bool, Errno> {
+        Ok(self.standing(object)?.is_writable(|| self.is_writable(&object.path)))
+    }
+
+    /// Whether it may read it.
+    fn may_read(&self, object: &Object) -> Result<bool, Errno> {
+        Ok(match self.standing(object)? {
+            Standing::Denied => false,
+            Standing::Ours { .. } | Standing::Ruled { .. } => true,
+            Standing::Elsewhere => self.is_writable(&object.path) || self.is_readable(&object.path),
+        })
+    }
+
+    /// Whether it may make `name` in `directory`.
+    fn may_make(&self, directory: &Object, name: &OsStr) -> Result<bool, Errno> {
+        let id = id_of(&rustix::fs::fstat(&directory.fd)?);
+        let fixed = self.division.is_some_and(|division| division.fixed(id, name.as_bytes()).is_some());
+        Ok(!fixed && self.may_change(directory)?)
     }
 }
 
@@ -89,6 +122,8 @@ pub(super) struct Rules {
     pub writable: Vec<PathBuf>,
     /// Real paths beneath which files may be watched too.
     pub readable: Vec<PathBuf>,
+    /// What is denied below them.
+    pub division: Option<Arc<Division>>,
     /// The scratch directory.
     pub scratch: OwnedFd,
     /// Connections.
@@ -110,6 +145,7 @@ pub(super) struct Supervisor {
 struct Decider {
     writable: Vec<PathBuf>,
     readable: Vec<PathBuf>,
+    division: Option<Arc<Division>>,
     network: Network,
     shm: Shm,
     house: i32,
@@ -121,6 +157,7 @@ impl Supervisor {
         let decider = Decider {
             writable: rules.writable,
             readable: rules.readable,
+            division: rules.division,
             network: Network::new(rules.connect, rules.vouched),
             shm: Shm::new(rules.scratch),
             house,
@@ -197,17 +234,22 @@ fn refused(caller: &Caller<'_>, denials: &Notes) {
 
 impl Decider {
     fn decide(&mut self, caller: &Caller<'_>, listener: &Arc<Listener>, denials: &Notes) -> Answer {
-        let context =
-            Context { writable: &self.writable, readable: &self.readable, denials, house: self.house };
+        let context = Context {
+            writable: &self.writable,
+            readable: &self.readable,
+            division: self.division.as_deref(),
+            denials,
+            house: self.house,
+        };
         let is = |call: calls::Call| call.is(caller.call.number);
-        if [calls::open, calls::openat].into_iter().any(is) {
-            return self.shm.open(caller);
+        if let Some(answer) = self.shm.answer(caller) {
+            return match (answer, &context.division) {
+                (Answer::Proceed, Some(division)) => division.mediate(caller, &context),
+                (answer, _) => answer,
+            };
         }
-        if [calls::unlink, calls::unlinkat].into_iter().any(is) {
-            return self.shm.unlink(caller);
-        }
-        if [calls::link, calls::linkat].into_iter().any(is) {
-            return self.shm.link(caller);
+        if let Some(division) = context.division.filter(|_| super::seccomp::is_naming(caller.call.number)) {
+            return division.mediate(caller, &context);
         }
         if is(calls::ioctl) {
             return shm::terminal_peer(caller);
@@ -228,7 +270,7 @@ impl Decider {
             return processes::on_process(caller, &context, argument);
         }
         if is(calls::pidfd_send_signal) {
-            return Answer::Return(processes::signal_by_descriptor(caller));
+            return Answer::Return(processes::signal_by_descriptor(caller, &context));
         }
         if super::seccomp::is_signal(caller.call.number) {
             return processes::signal(caller, &context);

@@ -60,6 +60,8 @@ impl UnderWay {
 /// An address that the command gave.
 enum Given {
     Inet(SocketAddr),
+    /// The unspecified address of IPv6, which may stand for both loopbacks, with its port.
+    Any6(u16),
     Unix(PathBuf),
     /// AF_UNSPEC: ends an association.
     Unspecified,
@@ -114,10 +116,14 @@ impl Network {
                 return Ok(Answer::Return(ended.map(|()| 0)));
             }
             Given::Inet(_) if family == AddressFamily::UNIX => return Err(Errno::INVAL),
+            Given::Any6(_) if family == AddressFamily::UNIX => return Err(Errno::INVAL),
             Given::Inet(wanted) => wanted,
+            Given::Any6(port) => SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
         };
-        let (to, through_door) = if wanted.ip().is_loopback() && self.is_own_listener(wanted) {
-            (wanted, false)
+        let own = [Some(wanted), self.bound_for_both(wanted)].into_iter().flatten();
+        let mut own = own.filter(|own| own.ip().is_loopback() && self.is_own_listener(*own));
+        let (to, through_door) = if let Some(own) = own.next() {
+            (own, false)
         } else {
             match self.policy.judge(Peer::Tcp(wanted)) {
                 Verdict::Allow => (wanted, true),
@@ -189,6 +195,13 @@ impl Network {
         if self.vouched.expect(source) { Ok(source) } else { Err(Errno::AGAIN) }
     }
 
+    /// Where else the command's own listener for `wanted` may be: one that is bound to both loopbacks is bound to that of
+    /// IPv4, and a connection to the other goes there too.
+    fn bound_for_both(&self, wanted: SocketAddr) -> Option<SocketAddr> {
+        let other = wanted.ip() == IpAddr::from(Ipv6Addr::LOCALHOST);
+        other.then(|| SocketAddr::from((Ipv4Addr::LOCALHOST, wanted.port())))
+    }
+
     /// bind(2): to loopback alone. The unspecified address becomes loopback.
     pub(super) fn bind(&mut self, caller: &Caller<'_>, context: &Context<'_>) -> Result<i64, Errno> {
         let given = address(caller)?;
@@ -196,6 +209,7 @@ impl Network {
         let family = family(&socket)?;
         let wanted = match given {
             Given::Inet(wanted) if family != AddressFamily::UNIX => wanted,
+            Given::Any6(port) if family == AddressFamily::INET6 => any6(&socket, port)?,
             Given::Unix(path) if family == AddressFamily::UNIX => {
                 return self.unix.bind(caller, context, &socket, &path).map(|()| 0);
             }
@@ -216,12 +230,12 @@ impl Network {
         }
         let own = own_address(&socket)?;
         if own.port() == 0 {
-            let ip: IpAddr = if family == AddressFamily::INET6 {
-                Ipv6Addr::LOCALHOST.into()
+            let loopback = if family == AddressFamily::INET6 {
+                any6(&socket, 0)?
             } else {
-                Ipv4Addr::LOCALHOST.into()
+                SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
             };
-            sys::bind(socket.as_fd(), &encode(SocketAddr::new(ip, 0), family)?)?;
+            sys::bind(socket.as_fd(), &encode(loopback, family)?)?;
         } else if !canonical(own).ip().is_loopback() {
             return Err(Errno::ACCESS);
         }
@@ -342,6 +356,7 @@ fn local_address(text: &str) -> Option<SocketAddr> {
 pub fn peer(caller: &Caller<'_>) -> Option<SocketAddr> {
     match address(caller) {
         Ok(Given::Inet(to)) => Some(to),
+        Ok(Given::Any6(port)) => Some(SocketAddr::from((Ipv6Addr::LOCALHOST, port))),
         _ => None,
     }
 }
@@ -374,7 +389,7 @@ fn decode(bytes: &[u8]) -> Result<Given, Errno> {
     };
     let ip = match ip {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => return Ok(Given::Any6(port)),
         ip => ip,
     };
     Ok(Given::Inet(SocketAddr::new(ip, port)))
@@ -408,6 +423,14 @@ fn encode(address: SocketAddr, family: AddressFamily) -> Result<Vec<u8>, Errno> 
     Ok(bytes)
 }
 
+/// The loopback that stands for the unspecified address of IPv6: that of IPv4 where `socket` takes both, since a socket can be
+/// bound to one alone, and most programs ask for that one.
+fn any6(socket: &OwnedFd, port: u16) -> Result<SocketAddr, Errno> {
+    let both = !sockopt::ipv6_v6only(socket)?;
+    let ip: IpAddr = if both { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+    Ok(SocketAddr::new(ip, port))
+}
+
 /// The family of a socket. There is none but these that this tier lets a command have.
 fn family(socket: &OwnedFd) -> Result<AddressFamily, Errno> {
     let family = sockopt::socket_domain(socket)?;
@@ -433,6 +456,7 @@ mod tests {
     fn given(bytes: &[u8]) -> Option<SocketAddr> {
         match decode(bytes) {
             Ok(Given::Inet(address)) => Some(address),
+            Ok(Given::Any6(port)) => Some(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))),
             _ => None,
         }
     }
@@ -445,7 +469,7 @@ mod tests {
         assert_eq!(round("192.0.2.1:80", AddressFamily::INET6), Some(at("192.0.2.1:80")));
         assert_eq!(round("[2001:db8::1]:443", AddressFamily::INET6), Some(at("[2001:db8::1]:443")));
         assert_eq!(round("0.0.0.0:8", AddressFamily::INET), Some(at("127.0.0.1:8")));
-        assert_eq!(round("[::]:8", AddressFamily::INET6), Some(at("[::1]:8")));
+        assert_eq!(round("[::]:8", AddressFamily::INET6), Some(at("[::]:8")));
         assert!(encode(at("[::1]:8"), AddressFamily::INET).is_err());
     }
 

@@ -128,13 +128,22 @@ fn everybody(caller: &Caller<'_>, context: &Context<'_>) -> Answer {
     Answer::Return(Ok(0))
 }
 
-/// A signal by descriptor: a pidfd that pidfd_open(2) gave, which is of the run's own, and no directory of /proc.
-pub(super) fn signal_by_descriptor(caller: &Caller<'_>) -> Result<i64, Errno> {
+/// A signal by descriptor: a pidfd of a process of the run's own, whoever gave it, and no directory of /proc.
+pub(super) fn signal_by_descriptor(caller: &Caller<'_>, context: &Context<'_>) -> Result<i64, Errno> {
     use rustix::fd::AsRawFd;
     let pidfd = caller.descriptor(caller.int(0))?;
     let link = rustix::fs::readlink(format!("/proc/self/fd/{}", pidfd.as_raw_fd()), Vec::new())?;
     if link.as_bytes() != b"anon_inode:[pidfd]" {
         return Err(Errno::PERM);
+    }
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()));
+    let info = info.map_err(|_| Errno::PERM)?;
+    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse::<i32>().ok());
+    match pid {
+        // It has ended.
+        Some(-1) => return Err(Errno::SRCH),
+        Some(pid) if belongs(pid, context.house) => {}
+        _ => return Err(Errno::PERM),
     }
     let number = caller.int(1);
     if number == 0 {

@@ -54,8 +54,20 @@ impl Shm {
         Ok(self.dir.insert(dir))
     }
 
+    /// The calls by which C libraries use such names; `None`: it is another call.
+    pub(super) fn answer(&mut self, caller: &Caller<'_>) -> Option<Answer> {
+        let is = |call: calls::Call| call.is(caller.call.number);
+        if is(calls::open) || is(calls::openat) {
+            return Some(self.open(caller));
+        }
+        if is(calls::unlink) || is(calls::unlinkat) {
+            return Some(self.unlink(caller));
+        }
+        (is(calls::link) || is(calls::linkat)).then(|| self.link(caller))
+    }
+
     /// open(2) and openat(2) with the flags that C libraries use for shared memory.
-    pub(super) fn open(&mut self, caller: &Caller<'_>) -> Answer {
+    fn open(&mut self, caller: &Caller<'_>) -> Answer {
         let first = if calls::open.is(caller.call.number) { 0 } else { 1 };
         let Some(name) = named(caller, first) else { return Answer::Proceed };
         let flags = OFlags::from_bits_retain(caller.int(first + 1) as u32);
@@ -77,7 +89,7 @@ impl Shm {
     }
 
     /// unlink(2) and unlinkat(2).
-    pub(super) fn unlink(&mut self, caller: &Caller<'_>) -> Answer {
+    fn unlink(&mut self, caller: &Caller<'_>) -> Answer {
         let first = if calls::unlink.is(caller.call.number) { 0 } else { 1 };
         let Some(name) = named(caller, first) else { return Answer::Proceed };
         Answer::Return(
@@ -86,7 +98,7 @@ impl Shm {
     }
 
     /// link(2) and linkat(2).
-    pub(super) fn link(&mut self, caller: &Caller<'_>) -> Answer {
+    fn link(&mut self, caller: &Caller<'_>) -> Answer {
         let (from, to) = if calls::link.is(caller.call.number) { (0, 1) } else { (1, 3) };
         let (Some(from), Some(to)) = (named(caller, from), named(caller, to)) else { return Answer::Proceed };
         Answer::Return(

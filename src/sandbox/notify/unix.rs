@@ -55,7 +55,7 @@ impl UnixSockets {
             _ => Path::new("."),
         };
         let dir = caller.resolve(libc::AT_FDCWD, parent, true)?;
-        if !context.is_writable(&dir.path) {
+        if !context.may_make(&dir, &name)? {
             return Err(Errno::ACCESS);
         }
         if self.own.len() >= BOUND_MAX {

@@ -1,6 +1,7 @@
 //! The plan of tier `landlock`: the host's own file system, with rights by path, and a private scratch directory.
 
 use super::{DEVICES, Plan, Rights, SYSTEM_DIRS, assignment, c_strings, links, programs, resolve_grants};
+use crate::sandbox::divide::Division;
 use crate::sandbox::env;
 use crate::sandbox::error::Error;
 use crate::sandbox::identity::Identity;
@@ -16,6 +17,7 @@ use crate::sandbox::tier::Tier;
 use rustix::fs::{AtFlags, CWD};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Entries below /etc that are looked at, where the command is root and some of them are root's alone.
 const ETC_MAX: usize = 8192;
@@ -30,9 +32,10 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         let what = format!("showing other content at {}", crate::sanitise::path(&inject.dest));
         return Err(Error::NeedsFull { what });
     }
-    if let Some(denied) = spec.deny.first() {
-        // Rights add up along a path: Landlock can't take away below what it gives.
-        return Err(Error::NeedsFull { what: format!("denying {}", crate::sanitise::path(denied)) });
+    if let Some(denied) = spec.deny.first().filter(|_| spec.unconfined) {
+        return Err(Error::NeedsFull {
+            what: format!("denying {} without isolation", crate::sanitise::path(denied)),
+        });
     }
     if spec.surface.bare_proc {
         return Err(Error::NeedsFull { what: "a /proc of processes alone".into() });
@@ -44,8 +47,10 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
     let resolved = resolve_grants(&spec.grants)?;
     // The host's links are there; one that is none is an error here too.
     links(&spec.links)?;
+    let granted: Vec<_> = resolved.iter().map(|grant| (grant.path.clone(), grant.access)).collect();
+    // What can't be denied, since it is granted.
+    Protection::of(&spec.deny, &granted)?;
     let mut landlock = base_rights();
-    let mut writable: Vec<&Path> = Vec::new();
     for grant in &resolved {
         if is_device(&grant.path) {
             return Err(Error::NeedsFull {
@@ -53,22 +58,8 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
             });
         }
         let rights = match grant.access {
-            Access::ReadOnly => {
-                // Rights add up along a path: what is beneath a writable directory is writable.
-                if let Some(above) = writable.iter().find(|above| grant.path.starts_with(above)) {
-                    let what = format!(
-                        "{} read-only below {}",
-                        crate::sanitise::path(&grant.path),
-                        crate::sanitise::path(above)
-                    );
-                    return Err(Error::NeedsFull { what });
-                }
-                Rights::Read
-            }
-            Access::ReadWrite => {
-                writable.push(&grant.path);
-                Rights::Write
-            }
+            Access::ReadOnly => Rights::Read,
+            Access::ReadWrite => Rights::Write,
         };
         landlock.push((grant.path.clone(), rights));
     }
@@ -107,6 +98,7 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         policy: policy(true),
         bare_proc: false,
         landlock,
+        division: None,
         landlock_abi,
         seccomp: seccomp::program(policy(true)),
         seccomp_alone: seccomp::program(policy(false)),
@@ -129,7 +121,30 @@ pub(in crate::sandbox) fn plan(spec: &Spec, weakened: Weakened) -> Result<Plan, 
         plan.landlock.extend(everything());
         plan.notes.push("no file rules: the command can use every file that jess's caller can".into());
     }
+    if !spec.unconfined {
+        let read_only =
+            granted.iter().filter(|(_, access)| *access == Access::ReadOnly && !plan.no_file_rules);
+        let read_only: Vec<_> = read_only.map(|(path, _)| path.clone()).collect();
+        plan.divide(&spec.deny, &read_only)?;
+    }
     Ok(plan)
+}
+
+impl Plan {
+    /// Takes from the rights what is denied below them, and what grants in `read_only` are not to have.
+    fn divide(&mut self, deny: &[PathBuf], read_only: &[PathBuf]) -> Result<(), Error> {
+        let divided = Division::of(deny, read_only, &self.landlock).inspect_err(|_| {
+            if let Some(scratch) = &self.scratch {
+                scratch.remove();
+            }
+        })?;
+        if let Some(division) = divided {
+            self.policy.guarded = true;
+            self.seccomp = seccomp::program(self.policy);
+            self.division = Some(Arc::new(division));
+        }
+        Ok(())
+    }
 }
 
 /// File systems that speak for the kernel or for devices, wherever they are mounted.
@@ -278,7 +293,6 @@ fn notes(uid: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::spec::Grant;
     use std::os::unix::fs::PermissionsExt;
 
     fn mode(path: &Path, mode: u32) {
@@ -337,20 +351,15 @@ mod tests {
     }
 
     #[test]
-    fn what_landlock_cannot_express_is_an_error_that_names_it() {
-        let dir = tempfile::tempdir().unwrap();
-        let inner = dir.path().join("inner");
-        std::fs::create_dir(&inner).unwrap();
-        let spec = Spec {
-            argv: vec!["true".into()],
-            grants: vec![
-                Grant { path: dir.path().into(), access: Access::ReadWrite },
-                Grant { path: inner.clone(), access: Access::ReadOnly },
-            ],
-            ..Spec::default()
-        };
-        let error = plan(&spec, Weakened::none()).err().unwrap();
-        assert!(error.to_string().contains(inner.to_str().unwrap()), "{error}");
-        assert_eq!(error.exit(), crate::exit::Exit::ISOLATION);
+    fn what_landlock_cannot_express_is_an_error_that_names_it_and_two_ways_out() {
+        for deny in ["/proc/self/environ", "/dev/null"] {
+            let spec = Spec { argv: vec!["true".into()], deny: vec![deny.into()], ..Spec::default() };
+            let error = plan(&spec, Weakened::none()).err().unwrap();
+            assert!(
+                error.to_string().contains("leave it out, or use a host where tier full works"),
+                "{error}"
+            );
+            assert_eq!(error.exit(), crate::exit::Exit::ISOLATION);
+        }
     }
 }

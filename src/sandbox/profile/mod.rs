@@ -295,6 +295,10 @@ impl Profile {
         if let (true, Some(home)) = (host_files, std::env::var_os("HOME")) {
             env::set(&mut env, "HOME", home);
         }
+        if !unconfined && self.ptrace != Some(true) {
+            // The leak checker traces its own process, and ends a program that it can't trace.
+            env::set(&mut env, "LSAN_OPTIONS", "detect_leaks=0");
+        }
         let mut grants = Vec::new();
         for found in toolchain::find(self.tools.as_ref())? {
             found.apply(&mut grants, &mut env);

@@ -41,6 +41,15 @@ const MAKING: &[Call] = &[
     calls::symlinkat,
 ];
 
+/// Calls that remove one.
+const REMOVING: &[Call] = &[calls::unlink, calls::unlinkat, calls::rmdir];
+
+/// Whether `number` is a call that makes, moves or removes a name without opening a file that is there.
+pub fn is_naming(number: i32) -> bool {
+    let others = [calls::mkdir, calls::mkdirat, calls::mknod, calls::mknodat, calls::creat];
+    MAKING.iter().chain(REMOVING).chain(&others).any(|call| call.is(number))
+}
+
 /// What a debugger does to the processes that it traces: fails with EPERM without [`Policy::ptrace`].
 const TRACING: &[Call] = &[calls::ptrace, calls::process_vm_readv, calls::process_vm_writev];
 
@@ -145,7 +154,8 @@ pub struct Policy {
     pub unix_sockets: bool,
     /// Whether the command may trace its own processes. Off: nothing is traced.
     pub ptrace: bool,
-    /// Whether calls that make a name go to a supervisor ([`super::notify::creation`]). Tier `full` alone.
+    /// Whether calls that make a name go to a supervisor ([`super::notify::creation`]), and in tier `landlock` those that
+    /// open, move and remove one too ([`super::notify::divided`]).
     pub guarded: bool,
     /// Whether PID 1 is asked about chmod with the set-group-id bit, which is no privilege on a directory. Tier `full`
     /// alone.
@@ -214,8 +224,7 @@ fn program_for(arch: Arch, policy: Policy) -> Vec<sock_filter> {
     for call in ABSENT {
         p.always(*call, ENOSYS);
     }
-    p.ret(ALLOW);
-    let mut program = p.finish();
+    let mut program = p.finish(ALLOW);
     if policy.watched {
         watch::tell_of_refusals(&mut program);
     }
@@ -235,7 +244,7 @@ fn open_rules(p: &mut Program, policy: Policy) {
                     b.ret(ALLOW);
                     mode_at(b, flags_arg + 1, policy.making());
                 }
-                Some(shared) => shared.open(b, flags_arg, creating),
+                Some(shared) => shared.open(b, flags_arg, creating, policy.making()),
             }
         });
     }
@@ -270,6 +279,9 @@ fn set_id_rules(p: &mut Program, policy: Policy) {
     // Of mkdir's mode the kernel takes neither bit.
     if policy.guarded {
         for call in [calls::mkdirat, calls::mkdir].iter().chain(MAKING) {
+            p.always(*call, ASK);
+        }
+        for call in REMOVING.iter().filter(|_| policy.shared.is_some()) {
             p.always(*call, ASK);
         }
     }

@@ -130,8 +130,12 @@ impl Shared {
     }
 
     /// The open family. Argument `flags` is loaded. The flags with which C libraries open shared memory and semaphores,
-    /// and otherwise temporary files, are asked about: the supervisor answers for those in /dev/shm.
-    pub(super) fn open(self, b: &mut Program, flags: u32, creating: u32) {
+    /// and otherwise temporary files, are asked about: the supervisor answers for those in /dev/shm. The others get `otherwise`.
+    pub(super) fn open(self, b: &mut Program, flags: u32, creating: u32, otherwise: u32) {
+        // The mode that neither reads nor writes needs no right of Landlock's, and truncates, locks and asks devices.
+        b.and(libc::O_ACCMODE as u32);
+        b.when(Test::Equal, libc::O_ACCMODE as u32, EPERM);
+        b.load_arg(flags);
         // Truncation by a descriptor for reading needs no right to write.
         b.jump(Test::AnyBit, libc::O_TRUNC as u32, 0, 3);
         b.and(libc::O_ACCMODE as u32);
@@ -147,7 +151,7 @@ impl Shared {
             b.and(bits as u32);
             b.when(Test::Equal, value as u32, self.asked());
         }
-        b.ret(ALLOW);
+        b.ret(otherwise);
     }
 
     pub(super) fn rules(self, p: &mut Program) {

@@ -187,6 +187,15 @@ fn what_an_older_landlock_lacks_is_asked_about() {
     assert_eq!(at(7, libc::SYS_truncate, [0; 6]), ASK, "truncation is no right of the domain");
     let truncating = [0, 0, libc::O_TRUNC as u64, 0, 0, 0];
     assert_eq!(at(7, libc::SYS_openat, truncating), EPERM);
+    for neither in [3, 3 | libc::O_TRUNC, 3 | libc::O_CREAT] {
+        for (call, args) in [
+            (libc::SYS_openat, [0, 0, neither as u64, 0, 0, 0]),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_open, [0, neither as u64, 0, 0, 0, 0]),
+        ] {
+            assert_eq!(at(7, call, args), EPERM, "no right is asked for this access mode: {neither:o}");
+        }
+    }
     let writing = [0, 0, (libc::O_TRUNC | libc::O_WRONLY) as u64, 0, 0, 0];
     assert_eq!(at(7, libc::SYS_openat, writing), ALLOW);
 }

@@ -6,7 +6,7 @@
 use super::stitch::Stitch;
 use crate::scan::decode::View;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Error, Span, Tokenizer};
+use html5gum::{Emitter, Error, ForwardingEmitter, Span, Tokenizer};
 use std::convert::Infallible;
 
 /// Elements that stand inside a line of text.
@@ -149,12 +149,37 @@ fn part(page: &mut Page<'_>, from: usize, to: usize) {
             None::<Infallible>
         });
         emitter.naively_switch_states(false);
-        for token in Tokenizer::new_with_emitter(rest, emitter) {
+        for token in Tokenizer::new_with_emitter(rest, Tail { emitter, left: rest.len() as isize }) {
             let Ok(_) = token;
         }
         let Some(open) = page.open.take().or(unclosed.map(|u| u + 4)) else { break };
         page.from = open;
         page.closed = open;
+    }
+}
+
+/// Takes every character as it is: only what the end of the text cuts off is an error. To look for others costs as much
+/// as all the rest of the tokeniser.
+struct Tail<E> {
+    emitter: E,
+    /// Bytes up to the end.
+    left: isize,
+}
+
+impl<E: Emitter> ForwardingEmitter for Tail<E> {
+    type Token = E::Token;
+
+    fn inner(&mut self) -> &mut impl Emitter<Token = E::Token> {
+        &mut self.emitter
+    }
+
+    fn should_emit_errors(&mut self) -> bool {
+        self.left < 16
+    }
+
+    fn move_position(&mut self, offset: isize) {
+        self.left -= offset;
+        self.emitter.move_position(offset);
     }
 }
 

@@ -8,6 +8,9 @@ use pulldown_cmark::{BrokenLink, CowStr, Event, Options, Parser, TagEnd};
 
 /// The longest paragraph that is parsed at once, in bytes; a longer one is cut.
 const PARAGRAPH: usize = 64 * 1024;
+/// What is read of a paragraph before its first link and behind one that no other follows so soon, in bytes: further off, the
+/// words stand together in the source.
+const AROUND: usize = 1024;
 
 /// The view of the paragraphs with links in `text`.
 pub(super) fn views(text: &str, out: &mut Vec<View>) {
@@ -15,13 +18,22 @@ pub(super) fn views(text: &str, out: &mut Vec<View>) {
     let mut done = 0;
     while let Some(p) = text.as_bytes().get(done..).and_then(link) {
         let at = done + p;
-        let before = text.get(done..at).unwrap_or_default();
-        let from = done + before.rfind("\n\n").map_or(0, |p| p + 2);
-        let rest = text.get(at..text.floor_char_boundary(at + PARAGRAPH)).unwrap_or_default();
-        let end = at + rest.find("\n\n").unwrap_or(rest.len());
-        // A long paragraph goes through in pieces.
-        let from = text.ceil_char_boundary(from.max(at.saturating_sub(PARAGRAPH / 2)));
-        let end = text.floor_char_boundary(end.min(from + PARAGRAPH)).max(at + 2);
+        let from = text.ceil_char_boundary(done.max(at.saturating_sub(AROUND)));
+        let before = text.as_bytes().get(from..at).unwrap_or_default();
+        let from = from + memchr::memmem::rfind(before, b"\n\n").map_or(0, |p| p + 2);
+        let rest = text.as_bytes().get(at..text.len().min(from + PARAGRAPH)).unwrap_or_default();
+        let mut last = 0;
+        let end = loop {
+            // Up to where the paragraph ends, or no link follows for long.
+            let near = rest.get(last..rest.len().min(last + AROUND)).unwrap_or_default();
+            let paragraph = memchr::memmem::find(near, b"\n\n");
+            let near = near.get(..paragraph.unwrap_or(near.len())).unwrap_or_default();
+            match near.get(1..).and_then(last_link) {
+                Some(p) => last += 1 + p,
+                None => break at + last + near.len(),
+            }
+        };
+        let end = text.ceil_char_boundary(end.max(at + 2));
         paragraph(text, from, end, &mut stitch);
         done = end;
     }
@@ -31,6 +43,11 @@ pub(super) fn views(text: &str, out: &mut Vec<View>) {
 /// Where a link may end its text.
 fn link(text: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b']', text).find(|i| matches!(text.get(i + 1), Some(b'(' | b'[')))
+}
+
+/// The same, the last one.
+fn last_link(text: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(b']', text).find(|i| matches!(text.get(i + 1), Some(b'(' | b'[')))
 }
 
 fn paragraph(text: &str, from: usize, end: usize, stitch: &mut Stitch) {
