@@ -18,6 +18,9 @@ fn in_html(html: &str) -> Option<String> {
         let Ok(token) = token;
         let html5gum::Token::StartTag(tag) = token else { continue };
         let name = String::from_utf8_lossy(&tag.name).to_lowercase();
+        // By the HTML standard an address is an attribute of elements that it names; style and handlers are anyone's.
+        let sign = |b: u8| b.is_ascii() && !b.is_ascii_alphanumeric() && !matches!(b, b'-' | b'_' | b'.' | b':');
+        let named = !name.bytes().any(sign);
         for (attribute, value) in &tag.attributes {
             let attribute = String::from_utf8_lossy(attribute).to_lowercase();
             let value = String::from_utf8_lossy(value).into_owned();
@@ -36,7 +39,7 @@ fn in_html(html: &str) -> Option<String> {
                     | "manifest"
                     | "cite"
             );
-            if (fetching && outside(&value))
+            if (fetching && named && outside(&value))
                 || (attribute == "style" && value.to_lowercase().contains("url("))
             {
                 return Some(format!("<{name} {attribute}={value:?}>"));
