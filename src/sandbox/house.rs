@@ -121,7 +121,8 @@ fn leave(plan: &Plan, code: i32) -> ! {
 /// that no member can get ahead of by starting others.
 pub fn kill_all() {
     let own = rustix::process::getpid().as_raw_pid();
-    let own_group = rustix::process::getpgrp().as_raw_pid();
+    // 0 where its leader is outside this process namespace. Unknown, no group is killed: it could be this one.
+    let own_group = processes::known(own).map(|known| known.group);
     loop {
         match sys::wait(None, false) {
             Ok(Some(_)) | Err(Errno::INTR) => continue,
@@ -132,7 +133,8 @@ pub fn kill_all() {
         let mut groups = HashSet::new();
         for child in &children {
             let group = all.get(child).copied().or_else(|| processes::known(*child));
-            let group = group.map(|known| known.group).filter(|group| *group > 1 && *group != own_group);
+            let foreign = |group: &i32| *group > 1 && own_group.is_some_and(|own| own != *group);
+            let group = group.map(|known| known.group).filter(foreign);
             if let Some(group) = group.filter(|group| groups.insert(*group)) {
                 let _ = sys::kill(-group, libc::SIGKILL);
             }

@@ -55,8 +55,12 @@ pub(super) fn closes_envelope(mut reader: Reader<'_>) -> bool {
     /// Signs and blanks in all.
     const SIGNS: usize = 64;
     let (mut name, mut slash, mut signs) = (Name::new(), false, 0);
+    let mut backslash = false;
     while let Some(c) = reader.peek() {
         let c = c.to_ascii_lowercase();
+        // The backslash that keeps a heading from being one is no slash of a tag.
+        slash |= c == '/' || backslash && c != '#';
+        backslash = c == '\\';
         if c.is_ascii_alphanumeric() {
             name.push(c);
             if !slash || !NAMES.iter().any(|known| known.starts_with(name.as_str())) {
@@ -70,7 +74,6 @@ pub(super) fn closes_envelope(mut reader: Reader<'_>) -> bool {
             if c == '<' || c.is_alphanumeric() || signs > SIGNS {
                 return false;
             }
-            slash |= matches!(c, '/' | '\\');
         }
         reader.next();
     }

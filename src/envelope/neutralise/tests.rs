@@ -309,3 +309,14 @@ fn openings_without_end_cost_linear_time() {
         assert_eq!(neutralise(&once), once);
     }
 }
+
+#[test]
+fn the_backslash_of_a_heading_is_no_slash_of_a_tag() {
+    for text in ["<[!\n#\n[antml x", "<!\n# untrusted", "<!\n##\nantml"] {
+        let once = neutralise(text).into_owned();
+        assert!(once.contains("\\#"), "{once:?}");
+        assert_eq!(neutralise(&once), once, "{text:?}");
+    }
+    let closing = neutralise("<\\untrusted-x>").into_owned();
+    assert!(closing.starts_with("<\u{200b}"), "{closing:?}");
+}

@@ -284,3 +284,23 @@ fn what_a_reader_does_not_see_inside_a_token_is_passed_over_in_any_number() {
         assert!(!hits.iter().any(|h| h.encoding == "broken"), "{between:?} {hits:?}");
     }
 }
+
+#[test]
+fn values_for_one_search_are_found_in_the_same_forms() {
+    use base64::Engine as _;
+    let value = "Canary-93vQx7-Lm42";
+    let (always, once) = (Known::new([value]), Known::once([value]));
+    for text in [
+        value.to_owned(),
+        value.chars().rev().collect(),
+        value.to_lowercase(),
+        base64::engine::general_purpose::STANDARD.encode(value),
+        value.bytes().map(|b| format!("{b:02x}")).collect(),
+        "C a n a r y 9 3 v Q x 7 L m 4 2".to_owned(),
+        "https://x.example/an/address/of/words".to_owned(),
+    ] {
+        let found = |known: &Known| known.find(&text).len();
+        assert_eq!(found(&always), found(&once), "{text}");
+        assert_eq!(found(&once), usize::from(!text.starts_with("https")), "{text}");
+    }
+}

@@ -21,7 +21,7 @@ pub(super) struct Shape {
 pub(super) enum Form {
     /// Its group `s`, where there is one, is the secret.
     Regex(&'static str),
-    /// What [`Reader::by_hand`] reads: the structures that ordinary text comes close to all the time.
+    /// What is read without an expression: the structures that ordinary text comes close to all the time.
     ByHand,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn secrets(text: &str, scope: &Scope, world: &dyn World) -> Decision 
             break;
         }
     }
-    if values.is_empty() || Known::new(values.iter().map(String::as_str)).find(text).is_empty() {
+    if values.is_empty() || Known::once(values.iter().map(String::as_str)).find(text).is_empty() {
         return Decision::SILENT;
     }
     Decision::deny(

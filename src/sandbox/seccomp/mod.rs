@@ -155,7 +155,7 @@ pub struct Policy {
     /// Whether the command may trace its own processes. Off: nothing is traced.
     pub ptrace: bool,
     /// Whether calls that make a name go to a supervisor ([`super::notify::creation`]), and in tier `landlock` those that
-    /// open, move and remove one too ([`super::notify::divided`]).
+    /// open, move and remove one too (`notify::divided`).
     pub guarded: bool,
     /// Whether PID 1 is asked about chmod with the set-group-id bit, which is no privilege on a directory. Tier `full`
     /// alone.
