@@ -4,9 +4,8 @@
 //! [`PATH_MAX`] bytes are kept: a longer path is kept by the directory above it, and past the last place the line is `/`,
 //! so that everything counts.
 
-use super::Error;
+use super::{Error, state};
 use std::fs::{self, OpenOptions};
-use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,24 +19,8 @@ const BYTES: u64 = 1 << 20;
 /// What a session brought in. An error when what is there cannot be read as paths: then nobody knows.
 pub fn paths(dir: &Path, session: &str) -> Result<Vec<PathBuf>, Error> {
     let path = dir.join("arrived").join(session);
-    let io = |source| Error::Io { path: path.clone(), source };
-    let damaged =
-        || io(std::io::Error::other("these are no paths; a person clears them with `jess session clear`"));
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK)
-        .open(&path);
-    let file = match file {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(io)?,
-    };
-    if !file.metadata().map_err(io)?.is_file() {
-        return Err(damaged());
-    }
-    let mut text = String::new();
-    if file.take(BYTES + 1).read_to_string(&mut text).map_err(io)? as u64 > BYTES {
-        return Err(damaged());
-    }
+    let damaged = || state::damaged(&path, "paths");
+    let Some(text) = state::record(&path, BYTES, "paths")? else { return Ok(Vec::new()) };
     text.lines()
         .map(|line| Some(PathBuf::from(line)).filter(|p| p.is_absolute()).ok_or_else(damaged))
         .collect()
@@ -73,8 +56,7 @@ pub fn add(dir: &Path, session: &str, more: &[PathBuf]) -> Result<(), Error> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK)
         .open(&path)
         .map_err(io)?;
-    file.write_all(lines.as_bytes()).map_err(io)?;
-    file.sync_data().map_err(io)
+    state::keep(&mut file, &path, &lines)
 }
 
 /// The part of a path that one line can hold.
@@ -122,8 +104,9 @@ mod tests {
         let at = dir.path().join("arrived");
         fs::create_dir_all(at.join("dir")).unwrap();
         fs::write(at.join("words"), "nothing to see\n").unwrap();
+        fs::write(at.join("emptied"), "").unwrap();
         std::os::unix::fs::symlink("/dev/null", at.join("link")).unwrap();
-        for name in ["dir", "words", "link"] {
+        for name in ["dir", "words", "emptied", "link"] {
             assert!(paths(dir.path(), name).is_err(), "{name}");
         }
     }

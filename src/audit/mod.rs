@@ -2,7 +2,8 @@
 //!
 //! `mac` of a line is HMAC-SHA256 under the key in `mac.key` over the line before's `mac` and this line without its own.
 //! Whoever cannot read the key cannot change, drop or reorder lines in the middle unseen; `head` holds the last `mac` and
-//! the count, so that cutting the end off is seen too. Lines hold names, verdicts and reasons, never contents.
+//! the count, so that cutting the end off is seen too. Lines hold names, verdicts, reasons and,
+//! of what was stopped or asked about, the start of the command or address without secrets; never contents.
 
 pub mod arrived;
 pub mod otlp;

@@ -42,21 +42,32 @@ pub fn dir(var: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
 /// labels: then nobody knows what the session has seen.
 pub fn labels(dir: &Path, session: &str) -> Result<Vec<Label>, Error> {
     let path = dir.join("sessions").join(session);
-    let io = |source| Error::Io { path: path.clone(), source };
-    let damaged =
-        || io(std::io::Error::other("these are no labels; a person clears them with `jess session clear`"));
+    let damaged = || damaged(&path, "labels");
+    let Some(text) = record(&path, BYTES, "labels")? else { return Ok(Vec::new()) };
+    text.lines().map(|line| parse(line).ok_or_else(damaged)).collect()
+}
+
+/// What is said of a record that holds something else than `what`.
+pub(super) fn damaged(path: &Path, what: &str) -> Error {
+    let why = format!("these are no {what}; a person clears them with `jess session clear`");
+    Error::Io { path: path.to_owned(), source: std::io::Error::other(why) }
+}
+
+/// The record of a session at `path`, of at most `max` bytes; `None` where there is none. One that is no file, longer, empty
+/// or no text is damaged: jess leaves none so.
+pub(super) fn record(path: &Path, max: u64, what: &str) -> Result<Option<String>, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK)
-        .open(&path);
+        .open(path);
     let file = match file {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(io)?,
     };
     if !file.metadata().map_err(io)?.is_file() {
-        return Err(damaged());
+        return Err(damaged(path, what));
     }
-    let mut text = String::new();
     // One that another hook is just about to write is empty for a moment; one that stays so was emptied.
     for wait in 0..EMPTY_LOOKS {
         if file.metadata().map_err(io)?.len() > 0 {
@@ -64,11 +75,9 @@ pub fn labels(dir: &Path, session: &str) -> Result<Vec<Label>, Error> {
         }
         std::thread::sleep(std::time::Duration::from_millis(wait));
     }
-    let read = file.take(BYTES + 1).read_to_string(&mut text).map_err(io)? as u64;
-    if read == 0 || read > BYTES {
-        return Err(damaged());
-    }
-    text.lines().map(|line| parse(line).ok_or_else(damaged)).collect()
+    let mut text = String::new();
+    let read = file.take(max + 1).read_to_string(&mut text).map_err(io)? as u64;
+    if read == 0 || read > max { Err(damaged(path, what)) } else { Ok(Some(text)) }
 }
 
 fn parse(line: &str) -> Option<Label> {
@@ -103,10 +112,16 @@ pub fn raise(dir: &Path, session: &str, label: &Label) -> Result<(), Error> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
         .open(&path)
         .map_err(io)?;
-    let written = file.write_all(format!("{} {} {evidence}\n", label.leg, label.time).as_bytes());
+    keep(&mut file, &path, &format!("{} {} {evidence}\n", label.leg, label.time))
+}
+
+/// Appends `lines` to a record, on disk when this returns.
+pub(super) fn keep(file: &mut fs::File, path: &Path, lines: &str) -> Result<(), Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let written = file.write_all(lines.as_bytes());
     if written.is_err() && file.metadata().is_ok_and(|m| m.len() == 0) {
         // An empty file would say that somebody emptied it; the failure is said all the same.
-        fs::remove_file(&path).map_err(io)?;
+        fs::remove_file(path).map_err(io)?;
     }
     written.map_err(io)?;
     file.sync_data().map_err(io)
