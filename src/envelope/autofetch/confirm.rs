@@ -121,8 +121,7 @@ fn acts(raw: &str) -> bool {
         b"codebase",
         b"imagesrcset",
     ];
-    let Ok(tokens) = html5gum::Tokenizer::new(raw).collect::<Result<Vec<_>, _>>();
-    tokens.iter().any(|token| match token {
+    let acting = |token: &html5gum::Token| match token {
         html5gum::Token::StartTag(tag) => tag.attributes.iter().any(|(name, value)| {
             let value = String::from_utf8_lossy(value);
             let presentation = name.as_slice() == b"style";
@@ -133,6 +132,11 @@ fn acts(raw: &str) -> bool {
                 || (name.starts_with(b"on") && !value.is_empty())
         }),
         _ => false,
+    };
+    // What is rendered after it can close a tag that its end leaves open, in a value or outside of one.
+    ["", "x>", "x'>", "x\">"].iter().any(|close| {
+        let Ok(tokens) = html5gum::Tokenizer::new(&format!("{raw}{close}")).collect::<Result<Vec<_>, _>>();
+        tokens.iter().any(acting)
     })
 }
 

@@ -373,3 +373,20 @@ fn a_long_destination_and_an_escaped_one_lead_where_they_lead() {
     }
     assert_eq!(redact_autofetch("[b](x//y) [c](a%20b) [d](1:2)").1, 0);
 }
+
+#[test]
+fn a_tag_that_a_block_leaves_open_is_closed_by_what_is_rendered_after_it() {
+    for text in [
+        "><p\n>onyl='",
+        "><p\n>onyl=",
+        "> <p\n> onclick='x",
+        "> > <p class=\n> > 'x' style='background:url(//evil.example/\n\nx' y>",
+        "> <p\n> style=\"background:url(//evil.example/x\n\ny\">",
+    ] {
+        let (clean, count) = redact_autofetch(text);
+        assert_ne!(count, 0, "{text:?}: {clean:?}");
+        assert_eq!(out(&clean), clean);
+    }
+    let quoted = "> <p\n> class='x'\n\ntext";
+    assert_eq!(out(quoted), quoted);
+}
